@@ -6,7 +6,7 @@ import type { Example } from './example.ts'
 export interface Write {
   tool: string
   tool_input: JsonValue
-  /** True for a call that has failed: nobody misses it. */
+  /** True for a failed call, which no replay misses. */
   isFailed?: boolean
 }
 
@@ -21,9 +21,9 @@ export interface Effects {
 
 /** The writes that the recorded run has made, with the arguments that were used. */
 export function recordedWrites({ recording }: Pick<Example, 'recording'>): Write[] {
-  return recording.flatMap(({ tool, tool_input: asked, effect, status, decision }): Write[] => {
+  return recording.flatMap(({ tool, tool_input: input, effect, status, decision }): Write[] => {
     if (effect !== 'write' || status === 'unknown' || decision?.decision === 'reject') return []
-    return [{ tool, tool_input: decision?.input ?? asked, ...(status === 'error' && { isFailed: true }) }]
+    return [{ tool, tool_input: decision?.input ?? input, ...(status === 'error' && { isFailed: true }) }]
   })
 }
 

@@ -15,7 +15,7 @@ export interface Example {
   id: string
   name: string
   input: ExampleInput
-  /** What the model was shown before the question, in order; empty for a run with data filters. */
+  /** The input of the model before the question, in order; empty for a run with data filters. */
   before: Before[]
   /** The tool calls, in the order of their start. */
   recording: RecordedCall[]

@@ -11,7 +11,7 @@ import { toOriginal } from './original.ts'
 import { recordedCalls } from './recorded-calls.ts'
 import { recordedReplies } from './recorded-replies.ts'
 
-/** What the store has of an ended run. */
+/** An ended run, as the store has the run. */
 export interface RecordedRun {
   run: StoredRun
   /** Messages of the session from the window to the question. */
@@ -56,21 +56,21 @@ export function exampleFromRun(recorded: RecordedRun, { id, name, configVersion,
   const { requestId, session = '', createdAt, startedAt = createdAt, log } = run
   const records = log?.trace ?? []
   const events = fromCompact(log?.events ?? [])
-  const shown = records.find((record): record is ShownRecord => record.type === 'shown')
+  const record = records.find((record): record is ShownRecord => record.type === 'shown')
   const recording = recordedCalls(events, records, approvals)
   const { replies, isComplete } = recordedReplies(events, records, recording)
   const example: Example = {
     id,
     name,
-    input: toInput(recorded, shown),
-    before: toBefore(run, history, shown),
+    input: toInput(recorded, record),
+    before: toBefore(run, history, record),
     recording,
     model_replies: replies,
     tags: [...tags],
     source: { request_id: requestId, config_version: configVersion },
     time: startedAt,
-    ...(!shown || shown.isCut || !isComplete ? { reduced: true } : {}),
-    ...(shown?.subAgents ? { sub_agents: shown.subAgents } : {}),
+    ...(!record || record.isCut || !isComplete ? { reduced: true } : {}),
+    ...(record?.subAgents ? { sub_agents: record.subAgents } : {}),
     original: toOriginal(session, log?.events ?? [], recording),
   }
   const bytes = bytesOf(example)
@@ -79,9 +79,9 @@ export function exampleFromRun(recorded: RecordedRun, { id, name, configVersion,
   return example
 }
 
-function toInput({ run }: RecordedRun, shown: ShownRecord | undefined): Example['input'] {
-  const { messages = [], filters = [], continuation, instructions, responseSchema, clientTools, modelOptions } = shown?.request ?? {}
-  const question = shown?.question ?? run.log?.input ?? ''
+function toInput({ run }: RecordedRun, record: ShownRecord | undefined): Example['input'] {
+  const { messages = [], filters = [], continuation, instructions, responseSchema, clientTools, modelOptions } = record?.request ?? {}
+  const question = record?.question ?? run.log?.input ?? ''
   return {
     messages: [...messages, { role: 'user', content: question }],
     data_filter_hints: [...filters],
@@ -93,10 +93,10 @@ function toInput({ run }: RecordedRun, shown: ShownRecord | undefined): Example[
   }
 }
 
-/** Of a run with data filters nothing is kept: another run with the same filters must not see earlier turns. */
-function toBefore({ messageIndex = 0 }: StoredRun, history: readonly HistoryMessage[], shown: ShownRecord | undefined): Before[] {
-  if (!shown || (shown.request?.filters.length ?? 0) > 0) return []
-  const { summary, memories } = shown
+/** Earlier turns of a run with data filters are left out: another run with the same filters must not see earlier turns. */
+function toBefore({ messageIndex = 0 }: StoredRun, history: readonly HistoryMessage[], record: ShownRecord | undefined): Before[] {
+  if (!record || (record.request?.filters.length ?? 0) > 0) return []
+  const { summary, memories } = record
   // The first message stands before a window that begins later where the summary has not taken over its system messages.
   const isShown = ({ idx }: HistoryMessage) => idx < messageIndex && (idx > 0 || !summary || history[1]?.idx === 1 || messageIndex === 1)
   const messages = history.filter(isShown).map(({ role, content, data }): Before => {

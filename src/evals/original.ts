@@ -32,14 +32,14 @@ export function originalEvents({ events }: Original, recording: readonly Recorde
 }
 
 function toStepEvent(type: 'step_start' | 'step_end', call: RecordedCall): CompactEvent {
-  const { tool, tool_input: asked, output, status, effect, decision, artifacts, step } = call
+  const { tool, tool_input: requested, output, status, effect, decision, artifacts, step } = call
   if (!step) throw new Error(`The recorded call ${call.n} has no step.`)
   const { id, type: kind, startedAt, subAgent, containment, log, durationMs } = step
   const start: StepStart = {
     id,
     type: kind,
     tool,
-    input: decision?.input ?? asked,
+    input: decision?.input ?? requested,
     startedAt,
     ...(subAgent === undefined ? {} : { subAgent }),
     ...(effect === 'write' ? { effect } : {}),

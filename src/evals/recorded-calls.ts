@@ -73,8 +73,8 @@ function questionsIn(events: readonly LoggedEvent[], decided: ReadonlyMap<string
   const questions = new Map<string, { questions: RecordedQuestion[][] }>()
   for (const event of events) {
     if (event.type !== 'interrupt') continue
-    const asked = event.calls.filter(({ callId }) => isQuestionId(callId))
-    for (const [callId, calls] of Map.groupBy(asked, (call) => toCallId(call.callId))) {
+    const pendingCalls = event.calls.filter(({ callId }) => isQuestionId(callId))
+    for (const [callId, calls] of Map.groupBy(pendingCalls, (call) => toCallId(call.callId))) {
       const rounds = questions.get(callId) ?? { questions: [] }
       rounds.questions.push(calls.map((call) => toQuestion(call.callId.slice(callId.length + 1), call.input, decided.get(call.callId))))
       questions.set(callId, rounds)

@@ -21,18 +21,18 @@ export function recordedReplies(
     const { callId, reply = {}, usage, finish, from, to, startedAt, endedAt } = record
     const hasCalls = (record.calls?.length ?? 0) > 0
     if ((callId !== undefined && reply.text === undefined) || (hasCalls && !reply.requested)) isComplete = false
-    const thought = thoughtOf(record, thoughts, callId === undefined ? undefined : calls.get(callId)?.tool)
+    const reasoning = thoughtOf(record, thoughts, callId === undefined ? undefined : calls.get(callId)?.tool)
     return {
       n: index + 1,
       parent: callId === undefined ? null : (numbers.get(callId) ?? null),
       text: reply.text ?? (callId === undefined ? writtenText(events, from, to) : ''),
       calls: requestsOf(record, calls),
-      ...(thought && { reasoning: thought.log }),
+      ...(reasoning && { reasoning: reasoning.log }),
       finish,
       usage,
       ...(reply.sources && { sources: reply.sources }),
       ...(reply.artifacts && { artifacts: reply.artifacts }),
-      at: { from, to, startedAt: thought?.startedAt ?? startedAt, endedAt },
+      at: { from, to, startedAt: reasoning?.startedAt ?? startedAt, endedAt },
     }
   })
   return { replies, isComplete }

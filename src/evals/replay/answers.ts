@@ -9,7 +9,7 @@ import type { AnswerCall, LiveRead, ToolDescription } from './catalog.ts'
 import type { Recording } from './recording.ts'
 import type { ReadMedia } from './store.ts'
 
-/** What becomes of a call of a read tool that the recording cannot answer. */
+/** The answer to a call of a read tool without a recording. */
 export type OnMiss = 'fail' | 'error' | 'live'
 
 /** A call that changes something, as a replay has noted it. */
@@ -85,12 +85,12 @@ function answers({ status, decision }: RecordedCall, input: JsonObject): boolean
 /** Gives the output, the failure, the lines of the log, the files and the questions of a recorded call. */
 async function repeat(recorded: RecordedCall, context: ToolContext, files: RecordedFiles): Promise<JsonValue> {
   const { output, status, questions = [], artifacts = [], step } = recorded
-  const round = Number(context.resumed?.state ?? 0)
-  const asked = questions[round]
-  if (asked && context.maySuspend)
+  const answeredRounds = Number(context.resumed?.state ?? 0)
+  const round = questions[answeredRounds]
+  if (round && context.maySuspend)
     throw new Suspended(
-      round + 1,
-      asked.map(({ name, input }) => ({ name, input })),
+      answeredRounds + 1,
+      round.map(({ name, input }) => ({ name, input })),
     )
   const failure = status === 'success' ? undefined : errorOf(output)
   // The loop writes the last line.
@@ -120,7 +120,7 @@ class RecordedFiles {
   private readonly readMedia: ReadMedia
   private readonly entries = new WeakMap<Uint8Array, Artifact>()
   private expected: readonly Artifact[] = []
-  private made = 0
+  private count = 0
 
   constructor(readMedia: ReadMedia) {
     this.readMedia = readMedia
@@ -139,9 +139,9 @@ class RecordedFiles {
   }
 
   readonly keep: KeepArtifact = async ({ name, type, bytes, tool }) => {
-    const [next, ...others] = this.entries.has(bytes) ? [] : this.expected
-    if (next) this.expected = others
+    const [next, ...remaining] = this.entries.has(bytes) ? [] : this.expected
+    if (next) this.expected = remaining
     const entry = this.entries.get(bytes) ?? next
-    return entry ?? { id: `replayed-${++this.made}`, name, type, size: bytes.byteLength, sha256: '', tool, createdAt: 0 }
+    return entry ?? { id: `replayed-${++this.count}`, name, type, size: bytes.byteLength, sha256: '', tool, createdAt: 0 }
   }
 }

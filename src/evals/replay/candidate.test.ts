@@ -6,9 +6,12 @@ import { agentOf } from '../../runs/process-fixture.ts'
 import { compareWrites, recordedWrites } from '../effects.ts'
 import { toExample, type Example } from '../example.ts'
 import { exampleFromRun } from '../from-run.ts'
-import { ann, FunctionModel, Receiver, record, toolsOf, type Recorded } from '../recorded-run-fixture.ts'
+import { FunctionModel, Receiver, toolsOf } from '../recorded-parts-fixture.ts'
+import { ann, record, type Recorded } from '../recorded-run-fixture.ts'
+import { toSubject } from '../scorers/score.ts'
 import { toLiveReads } from './catalog.ts'
-import { replay, type Replayed, type ReplayOptions } from './replay.ts'
+import type { Replayed, ReplayOptions } from './options.ts'
+import { replay } from './replay.ts'
 
 const { signal } = new AbortController()
 const call = (name: string, input: object): RequestedCall => ({ name, arguments: JSON.stringify(input) })
@@ -70,6 +73,8 @@ test('a candidate that writes as recorded has the same effects; one that writes 
   )
   assert.deepEqual(compareWrites(recordedWrites(made.example), twice.writes).added, [{ tool: 'refund', tool_input: { n: 1 } }])
   assert.equal(twice.status, 'completed')
+  const { calls, effects, output } = toSubject(made.example, twice)
+  assert.deepEqual([calls.length, effects.added.length, output], [2, 1, 'Done.'])
   const outputs = twice.events.flatMap((event) => (event.type === 'step_end' ? [event.step.output] : []))
   assert.deepEqual(outputs, [{ refunded: 1, receipt: 1 }, { simulated: true }])
 })

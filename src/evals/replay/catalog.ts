@@ -17,7 +17,7 @@ export class LiveRead {
   }
 
   /** Undefined for a tool with another effect. */
-  static of(tool: Tool): LiveRead | undefined {
+  static create(tool: Tool): LiveRead | undefined {
     return tool.effect === 'read' ? new LiveRead((input, context) => tool.execute(input, context)) : undefined
   }
 
@@ -47,12 +47,12 @@ export function createReplayCatalog(tools: ToolSet, answer: AnswerCall): ReplayC
   const replayed = new WeakMap<Tool, ReplayTool>()
 
   function toReplayTool(tool: Tool): ReplayTool {
-    const known = replayed.get(tool)
-    if (known) return known
+    const cached = replayed.get(tool)
+    if (cached) return cached
     const { execute: _execute, ...description } = tool
-    const made: ReplayTool = { ...description, [isReplayed]: true, execute: (input, context) => answer(description, input, context) }
-    replayed.set(tool, made)
-    return made
+    const replayTool: ReplayTool = { ...description, [isReplayed]: true, execute: (input, context) => answer(description, input, context) }
+    replayed.set(tool, replayTool)
+    return replayTool
   }
 
   return {
@@ -71,7 +71,7 @@ export function toLiveReads(names: readonly string[], tools: ToolSet): { reads: 
   const faults: string[] = []
   for (const name of names) {
     const tool = toolsByName.get(name)
-    const read = tool && LiveRead.of(tool)
+    const read = tool && LiveRead.create(tool)
     if (read) reads.set(name, read)
     else faults.push(tool ? `${name} has effect ${tool.effect}` : `there is no tool ${name}`)
   }

@@ -35,7 +35,7 @@ export function decide(call: PendingCall, { recording, now, onWrite }: DecisionO
 /** The answer to a question of a server during a call; a question without an answer is declined. */
 function answerOf(callId: string, recorded: RecordedCall | undefined): Decision {
   const name = callId.slice(toCallId(callId).length + 1)
-  const question = recorded?.questions?.flat().find((other) => other.name === name)
+  const question = recorded?.questions?.flat().find((candidate) => candidate.name === name)
   if (question?.decision !== 'approve') return { decision: 'reject' }
   return { decision: 'approve', ...(question.answer && { input: question.answer }), isStarted: false }
 }

@@ -47,7 +47,7 @@ export class Order implements Pace {
     this.release()
   }
 
-  /** Nothing waits any more: the replay has left the order of the recording. */
+  /** Ends all waits: the replay has left the order of the recording. */
   abandon(): void {
     this.isOpen = true
     this.release()

@@ -2,11 +2,11 @@ import type { Artifact } from '../../agent/messages.ts'
 import {
   ModelError,
   type Model,
-  type ModelCallTrace,
   type ModelEvent,
   type ModelReply,
   type ModelRequest,
   type ModelSink,
+  type RunTrace,
 } from '../../agent/model.ts'
 import { fieldsOf } from '../../json/shape.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
@@ -47,13 +47,17 @@ export class RecordedModel implements Model {
     return this.options.model.readsFiles?.(mediaType) ?? false
   }
 
-  /** The trace of a model call, which tells the model the agent that asks. */
-  traceOf(callId: string | undefined): ModelCallTrace {
+  /** The trace of a run, which tells the model the agent that asks. */
+  get trace(): RunTrace {
+    const attempt = { traceparent: undefined, end: () => undefined }
     return {
-      attempt: () => {
-        this.asking = callId
-        return { traceparent: undefined, end: () => undefined }
-      },
+      modelCall: (callId) => ({
+        attempt: () => {
+          this.asking = callId
+          return attempt
+        },
+      }),
+      traceparentOf: () => undefined,
     }
   }
 
@@ -61,9 +65,9 @@ export class RecordedModel implements Model {
     this.asking = undefined
     request.trace?.attempt(this, request)
     const { recording, order, onFiles } = this.options
-    const place = recording.placeOf(this.asking)
-    const reply = place === undefined ? undefined : this.replies.get(place)?.shift()
-    if (!reply) throw this.missing(place)
+    const agent = recording.placeOf(this.asking)
+    const reply = agent === undefined ? undefined : this.replies.get(agent)?.shift()
+    if (!reply) throw this.missing(agent)
     await this.publish(reply, sink)
     await order.reply(reply)
     const { text, calls, reasoning = '', finish, usage, sources, artifacts } = reply
@@ -114,9 +118,9 @@ export class RecordedModel implements Model {
   }
 
   /** The failure of a model that has failed in the recorded run too, or a divergence. */
-  private missing(place: number | null | undefined): ModelError {
+  private missing(agent: number | null | undefined): ModelError {
     const { example, events, onMissing } = this.options
-    const failed = place === null ? endError(events) : errorOfCall(example, place)
+    const failed = agent === null ? endError(events) : errorOfCall(example, agent)
     const reason = failed?.startsWith(failure) ? failed.slice(failure.length) : undefined
     if (reason === undefined) onMissing()
     return new ModelError('unavailable', reason ?? 'The recording has no further reply.')

@@ -50,9 +50,9 @@ export class RecordedWatch extends Watch {
   readonly now = (): number => this.waits[0]?.at ?? Date.now()
 
   readonly newId = (): string => {
-    const thought = this.nextThought
+    const id = this.nextThought
     this.nextThought = undefined
-    return thought ?? this.recorded.newId()
+    return id ?? this.recorded.newId()
   }
 
   /** Compares the events of the log that are not compared yet. */

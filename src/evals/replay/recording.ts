@@ -9,7 +9,7 @@ export interface ReplayedCall {
   input: JsonValue
 }
 
-/** Where an agent of a replay stands in the recording: null for the run's own agent, undefined for an agent that was not recorded. */
+/** The place of an agent in the recording: null for the run's own agent, undefined for an agent that was not recorded. */
 type Place = number | null | undefined
 
 /**
@@ -52,7 +52,7 @@ export class Recording {
     return this.claims.get(callId)
   }
 
-  /** Where the agent inside of a call stands; null for the run's own agent. */
+  /** The place of the agent inside of a call; null for the run's own agent. */
   placeOf(agent: string | undefined): Place {
     return agent === undefined ? null : this.places.get(agent)
   }
@@ -78,8 +78,8 @@ export class Recording {
    * the answer of the sub-agent is its own.
    */
   private similarPlace(parent: Place, tool: string): Place {
-    const taken = new Set(this.places.values())
-    return this.rest().find((call) => call.parent === parent && call.tool === tool && !taken.has(call.n))?.n
+    const usedPlaces = new Set(this.places.values())
+    return this.rest().find((call) => call.parent === parent && call.tool === tool && !usedPlaces.has(call.n))?.n
   }
 }
 

@@ -1,61 +1,22 @@
-import type { Owner } from '../../access/owner.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { execute } from '../../runs/execution/execute.ts'
 import type { ExecutionPorts } from '../../runs/execution/ports.ts'
 import { LiveRun } from '../../runs/ownership/live-run.ts'
-import type { ChatRequest, LoggedEvent } from '../../runs/run.ts'
-import type { EndedRun, HistoryMessage, Turn } from '../../runs/run-store.ts'
-import type { Example } from '../example.ts'
+import type { LoggedEvent } from '../../runs/run.ts'
 import { originalEvents } from '../original.ts'
-import { createAnswers, type NotedWrite, type OnMiss } from './answers.ts'
-import { createReplayCatalog, type LiveRead } from './catalog.ts'
+import { createAnswers, type Answers, type NotedWrite } from './answers.ts'
+import { createReplayCatalog, type ReplayCatalog } from './catalog.ts'
 import { decide } from './decisions.ts'
 import { RecordedMessages } from './messages.ts'
+import type { Replayed, ReplayOptions, ReplayPorts } from './options.ts'
 import { Order } from './order.ts'
 import { RecordedModel } from './recorded-model.ts'
 import { RecordedWatch } from './recorded-watch.ts'
 import { Recording } from './recording.ts'
-import { ReplayStore, type ReadMedia } from './store.ts'
+import { ReplayStore } from './store.ts'
+import { historyOf, toRequest, toTurn } from './question.ts'
 import { createReplayedSubAgents } from './sub-agents.ts'
 import { Watch, type Divergence } from './watch.ts'
-
-export interface ReplayOptions {
-  example: Example
-  /** The configuration that answers. Its tools are described, never run; the owner closes the agent. */
-  agent: Agent
-  /** True: the replies of the models come from the recording too. */
-  isRecorded?: boolean
-  onMiss?: OnMiss
-  /** The tools that may read for `onMiss: live`. */
-  live?: ReadonlyMap<string, LiveRead>
-  /** Who pays for the model calls, and whom tools are told as the caller. */
-  owner: Owner
-  /** The request id of the replay, for spans and budgets. */
-  requestId: string
-  signal: AbortSignal
-}
-
-/** Ports for replays that are adapters: everything else of a replay is in memory. */
-export interface ReplayPorts extends Pick<ExecutionPorts, 'schemas' | 'clientTools' | 'images' | 'budgets' | 'observer' | 'publicUrl'> {
-  readMedia: ReadMedia
-  now(): number
-  newId(): string
-  onFault(error: unknown): void
-}
-
-export interface Replayed {
-  /** `diverged`: the replay has stopped at the divergence. `failed`: the run ended with an error. */
-  status: 'completed' | 'diverged' | 'failed'
-  events: readonly LoggedEvent[]
-  /** The end as the store of a run would have it. */
-  ended: EndedRun
-  /** The first call that the recording cannot answer; absent for none. */
-  divergence?: Divergence
-  /** The calls that change something, in the order in which they would have been made. */
-  writes: readonly NotedWrite[]
-  /** True for a replay with recorded replies whose events are those of the recorded run. */
-  isEqual?: boolean
-}
 
 /** Most waits of a run. A replay decides at once, so that a run could wait without end. */
 const maxWaits = 200
@@ -98,7 +59,7 @@ class Replay {
     let ranMs = 0
     for (let fence = 1; ; fence++) {
       const run = this.toRun(agent, fence, ranMs)
-      await execute(run, this.toTurn(), deps, watch.loop)
+      await execute(run, toTurn(this.options.example, this.options.requestId), deps, watch.loop)
       if (watch instanceof RecordedWatch) watch.waited()
       const last = run.log.events.at(-1)
       if (last?.type !== 'interrupt') return this.toResult(run.log.events.slice())
@@ -113,20 +74,9 @@ class Replay {
   }
 
   private prepare() {
-    const { example, agent: configured, isRecorded = false, onMiss = 'fail', live = new Map() } = this.options
+    const { example, agent: configured, isRecorded = false } = this.options
     const { ports, recording, order } = this
-    const isClock = ({ name, type = name }: { name: string; type?: string }) => type === 'current_time'
-    const { answer, keepArtifact, expectFiles } = createAnswers({
-      recording,
-      onMiss: isRecorded ? 'fail' : onMiss,
-      live,
-      clocks: new Set(configured.config.tools.filter(isClock).map(({ name }) => name)),
-      time: example.time,
-      readMedia: ports.readMedia,
-      onWrite: this.note,
-      onMissed: ({ callId, tool, input }, reason) =>
-        this.diverge({ reason, call: { tool, tool_input: input, parent: recording.parentOf(callId) ?? null } }),
-    })
+    const { answer, keepArtifact, expectFiles } = this.createAnswers()
     const tools = createReplayCatalog(configured.tools, answer)
     const model = new RecordedModel({
       example,
@@ -141,43 +91,68 @@ class Replay {
     // The ledger holds what happened: a replay does nothing.
     const config = { ...rest, audit: { ...rest.audit, enabled: false }, ...(budgets && !isRecorded && { budgets }) }
     const agent: Agent = { ...configured, config, tools, ...(isRecorded && { model }), hold: () => () => undefined }
-    const watchOptions = {
+    const watch = this.createWatch(tools)
+    const observer = isRecorded ? { ...silent, traceOf: () => model.trace } : ports.observer
+    return { agent, watch, deps: this.toPorts(agent, watch, { keepArtifact, observer }) }
+  }
+
+  private createAnswers(): Answers {
+    const { example, agent, isRecorded = false, onMiss = 'fail', live = new Map() } = this.options
+    const { recording, ports } = this
+    const isClock = ({ name, type = name }: { name: string; type?: string }) => type === 'current_time'
+    return createAnswers({
       recording,
+      onMiss: isRecorded ? 'fail' : onMiss,
+      live,
+      clocks: new Set(agent.config.tools.filter(isClock).map(({ name }) => name)),
+      time: example.time,
+      readMedia: ports.readMedia,
+      onWrite: this.note,
+      onMissed: ({ callId, tool, input }, reason) =>
+        this.diverge({ reason, call: { tool, tool_input: input, parent: recording.parentOf(callId) ?? null } }),
+    })
+  }
+
+  private createWatch(tools: ReplayCatalog): Watch {
+    const { example, isRecorded } = this.options
+    const options = {
+      recording: this.recording,
       messages: this.messages,
       isReplayed: (name: string) => tools.list().some((listing) => listing.name === name && listing.tool),
       onDivergence: (divergence: Divergence) => this.diverge(divergence),
       onWrite: this.note,
     }
-    const recorded = {
+    if (!isRecorded || !example.original) return new Watch(options)
+    const { order, events } = this
+    return new RecordedWatch({
+      ...options,
       order,
-      events: this.events,
+      events,
       replies: example.model_replies,
       log: () => this.live!.log,
-      newId: ports.newId,
-    }
-    const watch = isRecorded && example.original ? new RecordedWatch({ ...watchOptions, ...recorded }) : new Watch(watchOptions)
-    const observer = isRecorded
-      ? { ...silent, traceOf: () => ({ modelCall: (callId: string | undefined) => model.traceOf(callId), traceparentOf: () => undefined }) }
-      : ports.observer
-    const clock = watch instanceof RecordedWatch ? { now: watch.now, newId: watch.newId } : { now: ports.now, newId: ports.newId }
+      newId: this.ports.newId,
+    })
+  }
+
+  private toPorts(agent: Agent, watch: Watch, parts: Pick<ExecutionPorts, 'observer'> & Pick<Answers, 'keepArtifact'>): ExecutionPorts {
+    const { example } = this.options
+    const { ports, order } = this
     const memories = example.before.find((entry) => entry.kind === 'memories')
-    const deps: ExecutionPorts = {
+    return {
       ...ports,
-      ...clock,
+      ...(watch instanceof RecordedWatch && { now: watch.now, newId: watch.newId, pace: order }),
       store: this.store,
       holder: 'replay',
       jobs: { wake: () => undefined },
       attachments: { check: refuse, read: refuse },
       readTool: refuse,
       clientWaits: { refuse: async () => undefined, add: (_caller, _agent, store) => store() },
-      keeper: () => keepArtifact,
+      keeper: () => parts.keepArtifact,
       recall: () => memories && Promise.resolve(memories),
       subAgents: createReplayedSubAgents({ list: example.sub_agents ?? [], agent, ...ports }),
-      observer,
-      ...(watch instanceof RecordedWatch && { pace: order }),
+      observer: parts.observer,
       onFault: (_run, error) => ports.onFault(error),
     }
-    return { agent, watch, deps }
   }
 
   private toRun(agent: Agent, fence: number, ranMs: number): LiveRun {
@@ -201,21 +176,6 @@ class Replay {
     if (this.isStopped || signal.aborted) run.stop('cancelled')
     else signal.addEventListener('abort', () => run.stop('cancelled'), { signal: run.signal })
     return run
-  }
-
-  private toTurn(): Turn {
-    const { example, requestId } = this.options
-    const history = historyOf(example)
-    const entry = example.before.find(({ kind }) => kind === 'summary')
-    const { kind: _kind, ...summary } = entry?.kind === 'summary' ? entry : { kind: '', text: '' }
-    const session = example.original?.session ?? requestId
-    return {
-      session,
-      messageIndex: history.length - 1,
-      messageCount: history.length,
-      windowStart: 0,
-      ...(entry && { summary }),
-    }
   }
 
   private toResult(events: readonly LoggedEvent[]): Replayed {
@@ -249,35 +209,4 @@ const silent = { started: () => undefined, saw: () => undefined, ended: () => un
 
 function refuse(): never {
   throw new Error('A replay reads no files.')
-}
-
-function historyOf({ before, input }: Example): HistoryMessage[] {
-  const messages = before.filter((entry) => entry.kind === 'message')
-  const question = input.messages.at(-1)?.content ?? ''
-  return [
-    ...messages.map(({ role, content, data }, idx) => ({ idx, role, content, data })),
-    { idx: messages.length, role: 'human' as const, content: question, data: undefined },
-  ]
-}
-
-function toRequest({ input }: Example): ChatRequest {
-  const {
-    messages,
-    data_filter_hints: filters,
-    continuation,
-    instructions,
-    response_schema: responseSchema,
-    client_tools: clientTools,
-    model_options: modelOptions,
-  } = input
-  return {
-    messages,
-    filters,
-    headers: {},
-    ...(continuation && { continuation }),
-    ...(instructions !== undefined && { instructions }),
-    ...(responseSchema && { responseSchema }),
-    ...(clientTools && { clientTools }),
-    ...(modelOptions && { modelOptions }),
-  }
 }

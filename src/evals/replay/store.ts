@@ -65,12 +65,12 @@ export class ReplayStore implements ExecutionStore {
     const images = new Map<string, Image[]>()
     for (const requestId of requestIds) {
       const references = example.media?.images[requestId] ?? []
-      const found = await Promise.all(
+      const pictures = await Promise.all(
         references.map(async ({ mediaType, sha256 }) => ({ mediaType, data: (await readMedia(sha256)) ?? '' })),
       )
       images.set(
         requestId,
-        found.filter(({ data }) => data !== ''),
+        pictures.filter(({ data }) => data !== ''),
       )
     }
     return images

@@ -36,7 +36,7 @@ export interface HeldRecord {
 }
 
 /**
- * What the model was shown beside the session and the log, which change or are dropped at the end of the run. A process writes the record
+ * The input of the model beside the session and the log, which change or are dropped at the end of the run. A process writes the record
  * when it begins to execute the run, unless an equal record is there.
  */
 export interface ShownRecord extends ShownParts {

@@ -10,7 +10,7 @@ import type { ShownParts } from './records.ts'
 const maxCharacters = 262_144
 
 /**
- * What the model of a run is shown beside the session, within a limit, before memories are put in front of the question. Of a run with data filters only the question is kept: earlier turns,
+ * The input of the model beside the session, within a limit, before memories are put in front of the question. Of a run with data filters only the question is kept: earlier turns,
  * the summary and memories may hold what another run with the same filters must not see.
  */
 export function toShown(

@@ -1,0 +1,45 @@
+import type { ChatRequest } from '../../runs/run.ts'
+import type { HistoryMessage, Turn } from '../../runs/run-store.ts'
+import type { Example } from '../example.ts'
+
+/** The session of a replay: the messages before the question, and the question. */
+export function historyOf({ before, input }: Example): HistoryMessage[] {
+  const messages = before.filter((entry) => entry.kind === 'message')
+  const question = input.messages.at(-1)?.content ?? ''
+  return [
+    ...messages.map(({ role, content, data }, idx) => ({ idx, role, content, data })),
+    { idx: messages.length, role: 'human' as const, content: question, data: undefined },
+  ]
+}
+
+/** The request of a replay. Headers are those of nobody. */
+export function toRequest({ input }: Example): ChatRequest {
+  const {
+    messages,
+    data_filter_hints: filters,
+    continuation,
+    instructions,
+    response_schema: responseSchema,
+    client_tools: clientTools,
+    model_options: modelOptions,
+  } = input
+  return {
+    messages,
+    filters,
+    headers: {},
+    ...(continuation && { continuation }),
+    ...(instructions !== undefined && { instructions }),
+    ...(responseSchema && { responseSchema }),
+    ...(clientTools && { clientTools }),
+    ...(modelOptions && { modelOptions }),
+  }
+}
+
+/** The turn of a replay: as the session was when the recorded run began. */
+export function toTurn(example: Example, newSession: string): Turn {
+  const messageCount = historyOf(example).length
+  const entry = example.before.find(({ kind }) => kind === 'summary')
+  const { kind: _kind, ...summary } = entry?.kind === 'summary' ? entry : { kind: '', text: '' }
+  const session = example.original?.session ?? newSession
+  return { session, messageIndex: messageCount - 1, messageCount, windowStart: 0, ...(entry && { summary }) }
+}
