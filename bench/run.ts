@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { describePins, pinLoad, pins, residentMb, start, type Part } from './processes.ts'
 import { number, printTable, type Figure } from './report.ts'
-import { budgets } from './scenarios/budgets.ts'
+import { audit, budgets } from './scenarios/paired.ts'
 import { lists } from './scenarios/lists.ts'
 import { postgres } from './scenarios/postgres.ts'
 import { profile } from './scenarios/profile.ts'
@@ -46,6 +46,7 @@ const scenarios: Record<string, Scenario> = {
   tools: { title: 'Tool calls in one turn (relay: a chat without tools)', run: withService(['current_time'], tools) },
   postgres: { title: 'The service on Postgres', sides: ['embedded', 'Postgres'], run: postgres },
   budgets: { title: 'Budgets', sides: ['without', 'with one'], run: budgets },
+  audit: { title: 'Ledger: a chat with a write call', sides: ['without', 'with'], run: audit },
   lists: { title: 'Lists after a year', sides: ['embedded', 'Postgres'], run: lists },
   processes: { title: 'Processes that share a Postgres (ratio: to a single process)', sides: ['', 'all'], run: processes },
 }

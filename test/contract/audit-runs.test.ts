@@ -79,7 +79,7 @@ for (const { name, environmentOf } of databases) {
       await body({ t, start, environment })
     })
 
-  check('each write is started and ended once, reads leave nothing, and an input is in the ledger as a hash alone', async ({ start }) => {
+  void check('each write is started and ended once, reads leave nothing, and an input is in the ledger as a hash alone', async ({ start }) => {
     const turn = { calls: [callOf('look'), callOf('pay', { to: 'Zoe' }), callOf('fail')].flatMap(({ calls }) => calls) }
     const fails = write('fail', () => Promise.reject(new Error('No.')))
     const tools = [fakeTool('look', async () => 'seen'), write('pay'), fails]
@@ -106,7 +106,7 @@ for (const { name, environmentOf } of databases) {
     assert.equal((await story()).length, 4, 'a repeat of the request does nothing again')
   })
 
-  check('an approved call has the hashes of the asked and of the executed input', async ({ start }) => {
+  void check('an approved call has the hashes of the asked and of the executed input', async ({ start }) => {
     const { sent, tool } = sending()
     const { client, events, story } = await start({ tools: [tool], script: [sendTo('Bob'), done] })
     const [call] = callsIn(await client.chat('Write.', ids))
@@ -126,7 +126,7 @@ for (const { name, environmentOf } of databases) {
     assert.deepEqual([decided!.sub, decided!.via, decided!.jti !== null, asked!.via], ['ann', 'api', true, 'run'])
   })
 
-  check('a rejected call and a call whose decision lapses are refused, and never started', async ({ start }) => {
+  void check('a rejected call and a call whose decision lapses are refused, and never started', async ({ start }) => {
     const { sent, tool } = sending()
     const { client, story } = await start({ tools: [tool], script: [sendTo('Bob', 'Eve'), done] })
     const [first] = callsIn(await client.chat('Write.', ids))
@@ -141,7 +141,7 @@ for (const { name, environmentOf } of databases) {
     assert.deepEqual(sent, [])
   })
 
-  check('a write that is cancelled, left by its client or cut off by a deletion is unknown, once', async ({ start }) => {
+  void check('a write that is cancelled, left by its client or cut off by a deletion is unknown, once', async ({ start }) => {
     const endings: ((client: Client, leave: () => void) => unknown)[] = [
       (client) => cancel(client, 'r0'),
       (_client, leave) => leave(),
@@ -166,7 +166,7 @@ for (const { name, environmentOf } of databases) {
     assert.equal((await story()).length, 6, 'the process that goes on finds the call unknown already')
   })
 
-  check('a write of a process that stops is unknown to the process that goes on', async ({ start }) => {
+  void check('a write of a process that stops is unknown to the process that goes on', async ({ start }) => {
     const gate = gatedTool('hold', { effect: 'write' })
     const service = await start({ tools: [gate.tool], script: [callOf('hold'), done] })
     const chat = service.client.stream('Go.', { ...ids, 'on-disconnect': 'continue' }).catch(() => undefined)
@@ -181,7 +181,7 @@ for (const { name, environmentOf } of databases) {
     void chat
   })
 
-  check('a call that asks its caller is one call, from its start to its end', async ({ start }) => {
+  void check('a call that asks its caller is one call, from its start to its end', async ({ start }) => {
     const question = { name: 'how', input: { question: 'How much?', answer_schema: { type: 'object' } } }
     const book = write('book', async (_input, { resumed }) => {
       if (!resumed) throw new Suspended({ at: 1 }, [question])
@@ -207,7 +207,7 @@ for (const { name, environmentOf } of databases) {
     assert.equal(again.status, 200)
   })
 
-  check('a direct execution of a write is started and ended, with a request id and without', async ({ start }) => {
+  void check('a direct execution of a write is started and ended, with a request id and without', async ({ start }) => {
     const fails = write('fail', () => Promise.reject(new Error('No.')))
     const { client, events, story } = await start({ tools: [fakeTool('look', async () => 'seen'), write('pay'), fails] })
     for (const tool of ['look', 'pay', 'fail']) assert.equal((await execute(client, tool)).status, 200)
@@ -224,7 +224,7 @@ for (const { name, environmentOf } of databases) {
     assert.deepEqual((await story()).slice(6), whole(4, 'pay'))
   })
 
-  check('where agent.yaml turns the ledger off, nothing is recorded', async ({ start }) => {
+  void check('where agent.yaml turns the ledger off, nothing is recorded', async ({ start }) => {
     const { tool } = sending()
     const config = { audit: { enabled: false } }
     const { client, story } = await start({ tools: [tool, write('pay')], script: [callOf('pay'), sendTo('Bob'), done], config })
@@ -235,7 +235,7 @@ for (const { name, environmentOf } of databases) {
     assert.deepEqual(await story(), [])
   })
 
-  check('a call that containment refuses is in the ledger with its sources, and not started', async ({ t, environment }) => {
+  void check('a call that containment refuses is in the ledger with its sources, and not started', async ({ t, environment }) => {
     const site = await startSite(t, { '/page': order('refund', { order: '9' }) })
     const service = await startContained(
       t,
@@ -253,7 +253,7 @@ for (const { name, environmentOf } of databases) {
     )
   })
 
-  check('a run that waits for a budget asks, and its extension decides', async ({ start }) => {
+  void check('a run that waits for a budget asks, and its extension decides', async ({ start }) => {
     const usage = { input: 100, output: 300 }
     const budgets = [{ name: 'day', scope: 'caller', window: 'day', limit: { usd: 0.0015 }, on_exceeded: 'pause' }]
     const script = [
