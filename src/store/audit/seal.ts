@@ -152,4 +152,5 @@ const sealBy = (rows: string, tenant: string) => `update audit_events set seq = 
   from ${rows} where audit_events.tenant = ${tenant} and audit_events.id = v.id and audit_events.seq is null`
 const sealOnPostgres = sealBy('json_to_recordset($1::json) as v(id text, seq bigint, prev_hash text, hash text)', '$2')
 const fields = ['id', 'seq', 'prev_hash', 'hash'].map((name) => `value ->> '${name}' as ${name}`).join(', ')
-const sealOnSqlite = sealBy(`(select ${fields} from json_each(?)) as v`, '?')
+// The limit makes SQLite read the list once. Without a limit, SQLite would read the whole list again for each unsealed event.
+const sealOnSqlite = sealBy(`(select ${fields} from json_each(?) limit -1) as v`, '?')
