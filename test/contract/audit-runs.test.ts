@@ -79,32 +79,35 @@ for (const { name, environmentOf } of databases) {
       await body({ t, start, environment })
     })
 
-  void check('each write is started and ended once, reads leave nothing, and an input is in the ledger as a hash alone', async ({ start }) => {
-    const turn = { calls: [callOf('look'), callOf('pay', { to: 'Zoe' }), callOf('fail')].flatMap(({ calls }) => calls) }
-    const fails = write('fail', () => Promise.reject(new Error('No.')))
-    const tools = [fakeTool('look', async () => 'seen'), write('pay'), fails]
-    const { client, events, story, service } = await start({ tools, script: [turn, done] })
-    assert.equal((await client.chat('Go.', ids)).status, 200)
-    assert.deepEqual(await story(), [...whole(1, 'pay'), ...whole(2, 'fail', 'error')])
-    const [started] = await events()
-    const { salt, data, tenant, issuer, sub, via, owner, request_id, config_version } = started!
-    assert.deepEqual(data['input_hash'], hashOf({ to: 'Zoe' }, salt ?? ''))
-    assert.deepEqual(
-      { tenant, issuer, sub, via, owner, request_id, config_version },
-      {
-        tenant: 'default',
-        issuer: 'agent-core',
-        sub: 'ann',
-        via: 'run',
-        owner: 'agent-core ann',
-        request_id: 'r1',
-        config_version: service.agent.version,
-      },
-    )
-    assert.doesNotMatch(JSON.stringify(await events()), /Zoe/)
-    assert.equal((await client.chat('Go.', ids)).status, 200)
-    assert.equal((await story()).length, 4, 'a repeat of the request does nothing again')
-  })
+  void check(
+    'each write is started and ended once, reads leave nothing, and an input is in the ledger as a hash alone',
+    async ({ start }) => {
+      const turn = { calls: [callOf('look'), callOf('pay', { to: 'Zoe' }), callOf('fail')].flatMap(({ calls }) => calls) }
+      const fails = write('fail', () => Promise.reject(new Error('No.')))
+      const tools = [fakeTool('look', async () => 'seen'), write('pay'), fails]
+      const { client, events, story, service } = await start({ tools, script: [turn, done] })
+      assert.equal((await client.chat('Go.', ids)).status, 200)
+      assert.deepEqual(await story(), [...whole(1, 'pay'), ...whole(2, 'fail', 'error')])
+      const [started] = await events()
+      const { salt, data, tenant, issuer, sub, via, owner, request_id, config_version } = started!
+      assert.deepEqual(data['input_hash'], hashOf({ to: 'Zoe' }, salt ?? ''))
+      assert.deepEqual(
+        { tenant, issuer, sub, via, owner, request_id, config_version },
+        {
+          tenant: 'default',
+          issuer: 'agent-core',
+          sub: 'ann',
+          via: 'run',
+          owner: 'agent-core ann',
+          request_id: 'r1',
+          config_version: service.agent.version,
+        },
+      )
+      assert.doesNotMatch(JSON.stringify(await events()), /Zoe/)
+      assert.equal((await client.chat('Go.', ids)).status, 200)
+      assert.equal((await story()).length, 4, 'a repeat of the request does nothing again')
+    },
+  )
 
   void check('an approved call has the hashes of the asked and of the executed input', async ({ start }) => {
     const { sent, tool } = sending()
