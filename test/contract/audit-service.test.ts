@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import { openDatabase } from '../../src/store/open.ts'
 import { until } from '../fixtures/async-client.ts'
 import { openEvents, type StoredEvent } from '../fixtures/audit-events.ts'
 import { send, signIn } from '../fixtures/browser.ts'
@@ -150,4 +151,20 @@ test('A chat is no act: no event is recorded, and the table of events stays as i
   assert.equal((await service.client.chat('2 + 2?')).status, 200)
   assert.equal((await service.client.request('GET', '/core/v1/sessions')).status, 200)
   assert.deepEqual(await newEvents(), [])
+})
+
+test('A change of agent.yaml whose record fails is in effect without an event, and the log says so', async (t) => {
+  const service = await startService(t, { script: {} })
+  const admin = await service.as({ sub: 'root', roles: ['admin'] })
+  const newEvents = await openEvents(t, service.settings)
+  const database = await openDatabase(service.settings)
+  t.after(() => database.close())
+  await newEvents()
+  const kill = "create trigger kill_act before insert on audit_events begin select raise(abort, 'killed'); end"
+  await database.all.unit((connection) => connection.execute(kill, []))
+  const reply = await admin.request('PUT', config, { body: { configuration: { description: 'Other.' } } })
+  assert.equal(reply.status, 200, reply.text)
+  assert.equal((await admin.request('GET', config)).body.configuration.description, 'Other.')
+  assert.deepEqual(await newEvents(), [])
+  assert.ok(service.log.some((line) => line.includes('The version could not be added to the history of the configuration')))
 })
