@@ -9,6 +9,7 @@ import { exportLines } from '../audit/export.ts'
 import { createSealer } from '../audit/seal.ts'
 import { LedgerBroken, type VerifiedChain } from '../audit/verify.ts'
 import { messageWithCause } from '../errors.ts'
+import { parseTime, timeFault } from '../json/time.ts'
 import { loadSigningKeys } from '../service/audit.ts'
 import { createLedgerSource } from '../store/audit/read.ts'
 import { createSealStore } from '../store/audit/seal.ts'
@@ -154,7 +155,7 @@ async function withLedger<T>(terminal: Terminal, use: (database: Database, signi
 }
 
 function toTime(text: string): number {
-  const time = /T.*(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(time)) throw new InvalidArgumentError('The value must be an ISO 8601 time with its zone, such as 2026-12-01T00:00:00Z.')
+  const time = parseTime(text)
+  if (time === undefined) throw new InvalidArgumentError(`The value ${timeFault}.`)
   return time
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkLines } from '../../src/audit/check-ledger.ts'
+import { callsIn, decide, sending, sendTo } from '../fixtures/approvals.ts'
 import { until } from '../fixtures/async-client.ts'
 import { startService, type ServiceOptions } from '../fixtures/service.ts'
 import type { Client, Reply } from '../fixtures/service-client.ts'
@@ -45,6 +46,40 @@ test('Audit: an act is listed with who acted, and has its number within two seco
   assert.match(jti, /^[0-9a-f-]{36}$/)
   assert.ok(seq >= 1 && /^[0-9a-f]{64}$/.test(hash) && Math.abs(Date.parse(at) - madeAt) < 5000)
   assert.equal(before.body.events[0].id, id, 'an act is listed before its seal')
+})
+
+test('Audit: a change of the configuration has both versions, its paths and who made it, with its number within two seconds', async (t) => {
+  const { admin, auditor } = await start(t)
+  const { body } = await admin.request('GET', '/core/v1/agent/config')
+  const changed = await admin.request('PUT', '/core/v1/agent/config', { body: { configuration: { max_iterations: 7 } } })
+  const changedAt = Date.now()
+  await sealed(auditor)
+  assert.ok(Date.now() - changedAt < 2000, `${Date.now() - changedAt} ms until the seal`)
+  const [event] = (await list(auditor, '?action=configuration.changed&limit=1')).body.events
+  const { sub, jti, via } = event.actor
+  assert.deepEqual([sub, typeof jti, via], ['root', 'string', 'api'])
+  assert.equal(event.config_version, changed.body.version)
+  assert.deepEqual([event.data.from, event.data.to], [body.version, changed.body.version])
+  assert.match(JSON.stringify(event.data.diff), /max_iterations/)
+  assert.doesNotMatch(JSON.stringify(event), /model-secret-key/)
+})
+
+test('Audit: a call that was approved with another input has both hashes, and starts with the second', async (t) => {
+  const { tool, sent } = sending()
+  const { client, auditor } = await start(t, { tools: [tool], script: [sendTo('Bob'), { text: 'Sent.' }] })
+  const ids = { 'request-id': 'r1', 'session-id': 's1' }
+  const [call] = callsIn(await client.chat('Write to Bob.', ids))
+  await decide(client, 'r1', call!, { decision: 'approve', tool_input: { to: 'Eve' } })
+  assert.equal((await client.chat('Write to Bob.', ids)).status, 200)
+  assert.deepEqual(sent, [{ to: 'Eve' }])
+  const { events } = (await list(auditor, '?request_id=r1')).body
+  const dataOf = (action: string) => events.find((event: { action: string }) => event.action === action).data
+  const { asked_hash: asked, executed_hash: executed } = dataOf('approval.decided')
+  assert.match(asked, /^[0-9a-f]{64}$/)
+  assert.notEqual(asked, executed)
+  assert.equal(dataOf('approval.asked').input_hash, asked)
+  assert.equal(dataOf('tool.started').input_hash, executed)
+  assert.doesNotMatch(JSON.stringify(events), /Bob|Eve/)
 })
 
 test('Audit: pages meet, newest first, and filters select', async (t) => {
