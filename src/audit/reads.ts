@@ -1,7 +1,7 @@
 import type { JsonObject } from '../agent/messages.ts'
 import type { Acting } from './acts.ts'
 
-/** Who reads, in the tenant of the ledger. A principal fits. */
+/** The caller who reads, in the tenant of the ledger. A principal fits. */
 export interface Reader extends Acting {
   readonly tenant: string
 }

@@ -23,7 +23,7 @@ export function openAuditReads(database: Database, { agent, signing, sealer }: A
     },
     async exported(reader, data) {
       await record(reader, { action: 'audit.exported', target: 'audit', data, isAudited: true })
-      // Behind the last signed head, an export would show less than the service knows.
+      // An export shows no more than its last signed head proves.
       await sealer.signEnd(reader.tenant)
     },
   }

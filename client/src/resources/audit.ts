@@ -13,7 +13,7 @@ export type AuditLine = Schema<'AuditLine'>
 type ExportFilter = Query<'GET', '/core/v1/audit/export'>
 type HeadFilter = Query<'GET', '/core/v1/audit/heads'>
 
-/** Who did what in the tenant. */
+/** The ledger of the tenant: who did what. */
 export interface Audit {
   /** Lists a page of events, newest first. With a rare filter a page may be short or empty while `has_more` is true. */
   list(filter?: AuditFilter, options?: CallOptions): Promise<AuditPage>

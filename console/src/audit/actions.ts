@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../../client/src/index.ts'
 
-/** What was done, in words, by the name of the action. */
+/** Labels of acts, by the name of the action. */
 export const actionLabels: Readonly<Record<AuditEvent['action'], string>> = {
   'key.created': 'Key created',
   'key.revoked': 'Key revoked',

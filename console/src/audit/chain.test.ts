@@ -46,9 +46,9 @@ async function* parsed(lines: readonly string[]): AsyncGenerator<AuditLine, void
 const verify = async (lines: readonly string[]) => verifyChain(parsed(lines), await createHeadCheck([jwk]))
 
 test('the chain of an export is verified, with its signatures, from the first event or from within', async () => {
-  assert.deepEqual(await verify(await linesOf(5)), { events: 5, from: 1, to: 5, signedTo: 5 })
-  assert.deepEqual(await verify(await linesOf(3, 4)), { events: 3, from: 5, to: 7, signedTo: 7 })
-  assert.deepEqual(await verify([]), { events: 0, from: 0, to: 0, signedTo: 0 })
+  assert.deepEqual(await verify(await linesOf(5)), { events: 5, first: 1, last: 5, signedTo: 5 })
+  assert.deepEqual(await verify(await linesOf(3, 4)), { events: 3, first: 5, last: 7, signedTo: 7 })
+  assert.deepEqual(await verify([]), { events: 0, first: 0, last: 0, signedTo: 0 })
   assert.equal((await verifyChain(parsed(await linesOf(5)), undefined)).signedTo, 0)
 })
 

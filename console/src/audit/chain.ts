@@ -5,12 +5,12 @@ export type HeadKey = AuditHeadPage['jwks']['keys'][number]
 type EventLine = Extract<AuditLine, { type: 'event' }>
 type HeadLine = Exclude<AuditLine, EventLine>
 
-/** What this browser has computed from an export. */
+/** The result of a verification in this browser. */
 export interface VerifiedChain {
   events: number
   /** First and last number; 0 without events. */
-  from: number
-  to: number
+  first: number
+  last: number
   /** The last number with a right signature; 0 for none. */
   signedTo: number
   /** Where the chain is broken, and how. */
@@ -32,7 +32,7 @@ export async function verifyChain(
   check: HeadCheck | undefined,
   onProgress: (events: number) => void = () => undefined,
 ): Promise<VerifiedChain> {
-  const chain: VerifiedChain = { events: 0, from: 0, to: 0, signedTo: 0 }
+  const chain: VerifiedChain = { events: 0, first: 0, last: 0, signedTo: 0 }
   let hash: string | undefined
   for await (const line of lines) {
     const reason = line.type === 'event' ? await faultOfEvent(line, chain, hash) : await faultOfHead(line, chain, hash, check)
@@ -40,11 +40,11 @@ export async function verifyChain(
     hash = line.hash
     if (line.type !== 'event') {
       if (check) chain.signedTo = line.seq
-      chain.to = line.seq
+      chain.last = line.seq
       continue
     }
-    if (chain.events === 0) chain.from = line.seq
-    chain.to = line.seq
+    if (chain.events === 0) chain.first = line.seq
+    chain.last = line.seq
     if (++chain.events % progressEvery === 0) onProgress(chain.events)
   }
   return chain
@@ -52,16 +52,16 @@ export async function verifyChain(
 
 const progressEvery = 500
 
-async function faultOfEvent(line: EventLine, { to }: VerifiedChain, previous: string | undefined): Promise<string | undefined> {
+async function faultOfEvent(line: EventLine, { last }: VerifiedChain, previous: string | undefined): Promise<string | undefined> {
   const { type: _, prev_hash: stated, hash, ...event } = line
-  if (previous !== undefined && line.seq !== to + 1) return `seq ${to + 1} is missing`
-  if (previous !== undefined && stated !== previous) return `does not follow seq ${to}`
+  if (previous !== undefined && line.seq !== last + 1) return `seq ${last + 1} is missing`
+  if (previous !== undefined && stated !== previous) return `does not follow seq ${last}`
   if (line.seq === 1 && !/^0{64}$/.test(stated)) return 'does not begin the chain'
   return (await sha256(stated + (canonicalize(event) ?? ''))) === hash ? undefined : 'hash does not match'
 }
 
-async function faultOfHead(line: HeadLine, { to }: VerifiedChain, hash: string | undefined, check: HeadCheck | undefined) {
-  const isOfChain = hash === undefined || (line.seq === to && line.hash === hash)
+async function faultOfHead(line: HeadLine, { last }: VerifiedChain, hash: string | undefined, check: HeadCheck | undefined) {
+  const isOfChain = hash === undefined || (line.seq === last && line.hash === hash)
   if (!isOfChain) return 'the signed head does not fit'
   return check === undefined || (await check(line).catch(() => false)) ? undefined : 'the signature of the head is wrong'
 }

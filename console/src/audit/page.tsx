@@ -10,7 +10,7 @@ import { Filters } from './filters.tsx'
 import { auditKey, filterNames, useEvents } from './queries.ts'
 import { Verification } from './verification.tsx'
 
-/** Who did what in the tenant, newest first, and whether the chain of events is whole. */
+/** The ledger of the tenant, newest first, with filters and the verification of its chain. */
 export function AuditPage() {
   const [filters, setFilter] = useFilters(filterNames)
   const [{ event: open }, setOpen] = useFilters(['event'])

@@ -77,22 +77,22 @@ export function Verification() {
   )
 }
 
-function Result({ chain: { events, from, to, signedTo, fault } }: { chain: VerifiedChain }) {
+function Result({ chain: { events, first, last, signedTo, fault } }: { chain: VerifiedChain }) {
   if (fault)
     return (
       <p className={styles.fault}>
-        <AlertIcon /> Broken at seq {whole.format(fault.seq)}: {fault.reason}. {events > 0 && `Right up to seq ${whole.format(to)}.`}
+        <AlertIcon /> Broken at seq {whole.format(fault.seq)}: {fault.reason}. {events > 0 && `Right up to seq ${whole.format(last)}.`}
       </p>
     )
   if (events === 0) return <p className={styles.result}>There are no sealed events.</p>
   const signed =
-    signedTo === 0 ? 'no signature was checked' : signedTo < to ? `signed up to seq ${whole.format(signedTo)}` : 'signed to its end'
-  const start = from === 1 ? 'the first event' : `seq ${whole.format(from)}, where retention has cut`
+    signedTo === 0 ? 'no signature was checked' : signedTo < last ? `signed up to seq ${whole.format(signedTo)}` : 'signed to its end'
+  const start = first === 1 ? 'the first event' : `seq ${whole.format(first)}, where retention has cut`
   return (
     <p className={styles.result}>
       <ShieldCheckIcon />{' '}
       <span>
-        <b>Chain verified up to seq {whole.format(to)}</b>: {whole.format(events)} events from {start}, {signed}.
+        <b>Chain verified up to seq {whole.format(last)}</b>: {whole.format(events)} events from {start}, {signed}.
       </span>
     </p>
   )

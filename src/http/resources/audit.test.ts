@@ -6,7 +6,6 @@ import { test, type TestContext } from 'node:test'
 import fastify from 'fastify'
 import type { LedgerSource, Link } from '../../audit/ledger-source.ts'
 import type { AuditReader } from '../../audit/reader.ts'
-import type { App } from '../server/app.ts'
 import { auditRoutes } from './audit.ts'
 
 const lineLength = 64 * 1024
@@ -32,7 +31,7 @@ async function openExport(t: TestContext, ledgerSource: LedgerSource) {
   app.addHook('onRequest', async (request) => void Object.assign(request, { principal: { tenant: 'acme' } }))
   const nothing = async () => undefined
   const services = { ledgerSource, auditReader: {} as AuditReader, auditReads: { read: nothing, exported: nothing }, headKeys: () => [] }
-  for (const add of auditRoutes) add(app as unknown as App, services)
+  for (const add of auditRoutes) add(app as never, services)
   await app.listen({ port: 0, host: '127.0.0.1' })
   t.after(() => app.close())
   const { port } = app.server.address() as AddressInfo

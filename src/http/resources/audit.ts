@@ -227,13 +227,13 @@ function headsRoute(app: App, { auditReader, auditReads, headKeys }: AuditServic
       const { limit, before } = request.query
       const position = before === undefined ? undefined : toHeadPosition(before)
       await auditReads.read(principalOf(request), 'audit:heads')
-      const found = await auditReader.heads(principalOf(request).tenant, { limit: limit + 1, before: position })
-      const heads = found.slice(0, limit)
+      const matches = await auditReader.heads(principalOf(request).tenant, { limit: limit + 1, before: position })
+      const heads = matches.slice(0, limit)
       const last = heads.at(-1)
       return {
-        heads: heads.map(({ tenant: _, ...head }) => head),
+        heads: heads.map(({ seq, kind, hash, at, kid, jws }) => ({ seq, kind, hash, at, kid, jws })),
         offset: last ? toOffset([last.seq, last.kind]) : '',
-        has_more: found.length > limit,
+        has_more: matches.length > limit,
         jwks: { keys: [...headKeys()] },
       }
     },

@@ -35,15 +35,15 @@ export function createAuditReader(database: Database): AuditReader {
       const { limit } = page
       const events = sql`from audit_events where ${sql.join(boundsOf(tenant, page), and)} order by ${idOf(page)} desc`
       const filters = filtersOf(page)
-      const found = await rows<AuditEventRow>(
+      const matches = await rows<AuditEventRow>(
         tenant,
         filters.length === 0
           ? sql`select * ${events} limit ${limit + 1}`
           : sql`select * from (select * ${events} limit ${scanned}) as scanned where ${sql.join(filters, and)} order by id desc limit ${limit + 1}`,
       )
-      const listed = found.slice(0, limit).map(toListed)
+      const listed = matches.slice(0, limit).map(toListed)
       const newest = listed.at(-1)?.id ?? ''
-      if (filters.length === 0 || found.length > limit) return { events: listed, offset: newest, has_more: found.length > limit }
+      if (filters.length === 0 || matches.length > limit) return { events: listed, offset: newest, has_more: matches.length > limit }
       const [last] = await rows<{ id: string }>(tenant, sql`select id ${events} limit 1 offset ${scanned - 1}`)
       return { events: listed, offset: last?.id ?? newest, has_more: last !== undefined }
     },
@@ -56,7 +56,7 @@ export function createAuditReader(database: Database): AuditReader {
   }
 }
 
-/** What an index selects. Ids grow with time, so the bounds of the time bound the ids too. */
+/** Conditions that an index selects by. Ids grow with time, so the bounds of the time bound the ids too. */
 function boundsOf(tenant: string, page: AuditPage) {
   const { action, requestId, since, until, before } = page
   const id = idOf(page)
@@ -70,7 +70,7 @@ function boundsOf(tenant: string, page: AuditPage) {
   ]
 }
 
-/** What is compared event by event. */
+/** Conditions that are compared event by event. */
 function filtersOf(filters: AuditFilters) {
   const { action, actor, target, since, until } = filters
   return [

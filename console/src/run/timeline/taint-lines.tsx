@@ -13,28 +13,28 @@ interface TaintLinesProps {
   intervalOf: (span: Span) => Interval
   /** The middle of a row, in pixels from the first. */
   heightOf: (row: number) => number
-  /** The first and the last row that are drawn. */
-  drawn: { first: number; last: number }
+  /** The first and the last row in view. */
+  range: { first: number; last: number }
 }
 
 /** Lines from the calls that returned text of strangers to the calls that came after, over the bars. Details say the same in words. */
-export function TaintLines({ lines, scale, intervalOf, heightOf, drawn: { first, last } }: TaintLinesProps) {
-  const shown = lines.filter(({ from, to }) => from <= last && to >= first).slice(0, maxLines)
-  if (shown.length === 0) return null
+export function TaintLines({ lines, scale, intervalOf, heightOf, range: { first, last } }: TaintLinesProps) {
+  const visible = lines.filter(({ sourceRow, sinkRow }) => sourceRow <= last && sinkRow >= first).slice(0, maxLines)
+  if (visible.length === 0) return null
   return (
     <div className={styles.lines} aria-hidden="true">
       <div className={styles.lineTrack}>
-        {shown.map(({ source, sink, from, to }) => {
+        {visible.map(({ source, sink, sourceRow, sinkRow }) => {
           const start = scale.place(intervalOf(source).end)
           const end = Math.max(start, scale.place(intervalOf(sink).start))
-          const top = heightOf(from)
+          const top = heightOf(sourceRow)
           return (
             <span
               key={`${source.id} ${sink.id}`}
               className={styles.line}
               data-source={source.name}
               data-sink={sink.name}
-              style={{ left: percent(start), width: percent(end - start), top, height: heightOf(to) - top }}
+              style={{ left: percent(start), width: percent(end - start), top, height: heightOf(sinkRow) - top }}
             />
           )
         })}

@@ -25,7 +25,7 @@ const linesOf = (rows: string[]) =>
     taintedSpans(spans),
     rows.map((id) => ({ span: spans.find((span) => span.id === id)! })),
     spans,
-  ).map(({ source, sink, from, to }) => `${source.id} ${from} -> ${sink.id} ${to}`)
+  ).map(({ source, sink, sourceRow, sinkRow }) => `${source.id} ${sourceRow} -> ${sink.id} ${sinkRow}`)
 
 test('a sink has its sources, counts those of earlier runs, and stands for its approval', () => {
   const tainted = taintedSpans(spans)

@@ -31,8 +31,8 @@ interface LineRow {
 export interface TaintLine {
   source: Span
   sink: Span
-  from: number
-  to: number
+  sourceRow: number
+  sinkRow: number
 }
 
 /** The lines between rows. A span below a closed row is drawn at that row. */
@@ -51,8 +51,8 @@ export function taintLines(tainted: ReadonlyMap<string, TaintedSpan>, rows: read
   }
   return [...tainted.values()].flatMap(({ span: sink, sources }) =>
     sources.flatMap((source) => {
-      const [from, to] = [rowOf(source.id), rowOf(sink.id)]
-      return from === undefined || to === undefined || from >= to ? [] : [{ source, sink, from, to }]
+      const [sourceRow, sinkRow] = [rowOf(source.id), rowOf(sink.id)]
+      return sourceRow === undefined || sinkRow === undefined || sourceRow >= sinkRow ? [] : [{ source, sink, sourceRow, sinkRow }]
     }),
   )
 }

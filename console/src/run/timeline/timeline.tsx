@@ -24,7 +24,7 @@ interface TimelineProps {
 export function Timeline({ run, trace, loadedAt }: TimelineProps) {
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
-  const [shown, setShown] = useState<{ id: string }>()
+  const [target, setTarget] = useState<{ id: string }>()
   const [scroller, setScroller] = useState<HTMLElement | null>(null)
   const { tree, scale } = useMemo(() => layOut(trace.spans, loadedAt), [trace, loadedAt])
   const rows = useMemo(() => toRows(tree, closed), [tree, closed])
@@ -38,16 +38,16 @@ export function Timeline({ run, trace, loadedAt }: TimelineProps) {
     overscan: 16,
   })
   useEffect(() => {
-    if (shown) virtualizer.scrollToIndex(rows.findIndex(({ span }) => span.id === shown.id))
+    if (target) virtualizer.scrollToIndex(rows.findIndex(({ span }) => span.id === target.id))
     // Rows that change later leave the scroll position alone.
-  }, [shown])
-  const drawn = virtualizer.getVirtualItems()
+  }, [target])
+  const items = virtualizer.getVirtualItems()
   const show = ({ id }: Span): void => {
-    const opened = new Set(closed)
-    for (const ancestor of ancestorsOf(id, trace.spans)) opened.delete(ancestor)
-    setClosed(opened)
+    const foldedIds = new Set(closed)
+    for (const ancestor of ancestorsOf(id, trace.spans)) foldedIds.delete(ancestor)
+    setClosed(foldedIds)
     setOpen(new Set([...open, id]))
-    setShown({ id })
+    setTarget({ id })
   }
   return (
     <section className={styles.timeline} aria-label="Timeline">
@@ -55,7 +55,7 @@ export function Timeline({ run, trace, loadedAt }: TimelineProps) {
       <div ref={setScroller} className={styles.scroller}>
         <div className={styles.body}>
           <ol className={styles.rows} style={{ height: virtualizer.getTotalSize() }}>
-            {drawn.map(({ key, index, start }) => {
+            {items.map(({ key, index, start }) => {
               const { span, depth, children } = rows[index]!
               const isOpen = open.has(span.id)
               return (
@@ -86,7 +86,7 @@ export function Timeline({ run, trace, loadedAt }: TimelineProps) {
             scale={scale}
             intervalOf={(span) => intervalOf(span, loadedAt)}
             heightOf={(row) => (virtualizer.measurementsCache[row]?.start ?? 0) + rowHeight / 2}
-            drawn={{ first: drawn[0]?.index ?? 0, last: drawn.at(-1)?.index ?? 0 }}
+            range={{ first: items[0]?.index ?? 0, last: items.at(-1)?.index ?? 0 }}
           />
         </div>
       </div>
