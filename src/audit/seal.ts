@@ -49,6 +49,9 @@ export interface Sealer {
   close(): Promise<void>
 }
 
+/** Batches of a tenant in one pass: other tenants have their turn. */
+const maxBatches = 50
+
 /** A process that recorded nothing for this number of passes makes no statement until the next sweep. */
 const emptyPasses = 2
 
@@ -115,7 +118,7 @@ export function createSealer({ store, now, onHead, report, delayMs = 1000, sweep
   }
 
   async function sealTenant(tenant: string): Promise<void> {
-    for (let count = batch; count === batch && !isClosed;) {
+    for (let n = 0, count = batch; n < maxBatches && count === batch && !isClosed; n++) {
       const sealing = await store.seal(tenant, { limit: batch, now: now(), keys: keys! })
       if (!sealing) return
       count = sealing.count

@@ -1,4 +1,4 @@
-import { chainHash, firstHash } from './event.ts'
+import { chainHash, firstHash, type SealedEvent } from './event.ts'
 import type { ChainedEvent, Link } from './ledger-source.ts'
 import { createHeadCheck, type HeadKey, type SignedHead } from './heads.ts'
 
@@ -66,6 +66,15 @@ export function createVerifier(options: VerifyOptions) {
   }
 }
 
+/** Nesting without an end, which another program wrote, has no hash. */
+function hashOrNone(previous: string, event: SealedEvent): string | undefined {
+  try {
+    return chainHash(previous, event)
+  } catch {
+    return undefined
+  }
+}
+
 type ChainCheck = ReturnType<typeof createChainCheck>
 
 interface ChainOptions {
@@ -83,9 +92,13 @@ function createChainCheck(tenant: string, { check, given, isWhole }: ChainOption
     throw new LedgerBroken(tenant, seq, reason)
   }
 
-  function compare(head: SignedHead, from: string): void {
+  function checkSignature(head: SignedHead, from: string): void {
     const fault = check?.(head)
     if (fault !== undefined) fail(head.seq, `${from}: ${fault}`)
+  }
+
+  function compare(head: SignedHead, from: string): void {
+    checkSignature(head, from)
     if (head.hash !== chain.hash) fail(head.seq, `${from} does not fit: its hash is another`)
     if (check) chain.signedTo = head.seq
   }
@@ -120,7 +133,7 @@ function createChainCheck(tenant: string, { check, given, isWhole }: ChainOption
       if (seq > expected) fail(expected, `missing: seq ${seq} follows`)
       if (seq !== expected) fail(seq, 'a second event with this number, or out of order')
       const { prev_hash: _, hash: __, ...sealed } = event
-      if (chainHash(previous, sealed) !== hash) fail(seq, 'hash does not match')
+      if (hashOrNone(previous, sealed) !== hash) fail(seq, 'hash does not match')
       if (previous !== chain.hash) fail(seq, `does not follow seq ${seq - 1}: the hash before is another`)
       chain.count += 1
       Object.assign(chain, { to: seq, hash })
@@ -139,6 +152,7 @@ function createChainCheck(tenant: string, { check, given, isWhole }: ChainOption
     },
     end(): VerifiedChain {
       skipEarlier()
+      for (const heads of waiting.values()) for (const head of heads) checkSignature(head, 'the given head')
       const last = Math.max(0, ...waiting.keys())
       if (last > chain.to)
         fail(chain.to + 1, `missing: the given head is of seq ${last}, and the ledger ends at seq ${chain.to}: its end was cut off`)

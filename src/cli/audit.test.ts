@@ -68,6 +68,18 @@ test('a changed file is exit code 1 with the first number where', async (t) => {
   )
 })
 
+test('each other last character of a signature is found, and a value without an end of nesting', async (t) => {
+  const { run, lines, write } = await createLedger(t)
+  const { jws } = JSON.parse(lines.at(-1)!) as { jws: string }
+  // The last character of 64 bytes has four bits that mean nothing.
+  for (const end of ['A', 'B', 'Q', 'g', 'w', 'x', '=', 'AA'].filter((text) => !jws.endsWith(text))) {
+    await write(join(lines).replace(jws, jws.slice(0, -1) + end))
+    assert.deepEqual(await run(...offline), { code: 1, out: '', err: 'default: seq 3: the signed head: the signature is wrong\n' })
+  }
+  await write(join([lines[0]!.replace(/"data":\{[^}]*\}/, `"data":${'['.repeat(400_000)}${']'.repeat(400_000)}`)]))
+  assert.deepEqual(await run(...offline), { code: 1, out: '', err: 'default: seq 1: hash does not match\n' })
+})
+
 test('a file whose end was cut off is found with a head that lies elsewhere, in each of its forms', async (t) => {
   const { run, lines, write, folder } = await createLedger(t)
   const head = JSON.parse(lines.at(-1)!) as { jws: string }

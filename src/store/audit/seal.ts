@@ -3,7 +3,7 @@ import { chainHash, firstHash } from '../../audit/event.ts'
 import { chainMac, isOwnEnd, type ChainEnd, type LedgerKeys, type SignedHead } from '../../audit/heads.ts'
 import type { Sealing, SealStore } from '../../audit/seal.ts'
 import type { NewJob } from '../../runs/jobs.ts'
-import { allSettledOrThrow, query, type Connection, type Database } from '../database.ts'
+import { allSettledOrThrow, query, statement, type Connection, type Database, type Statement } from '../database.ts'
 import type { AuditChainRow, AuditEventRow, Tables } from '../tables.ts'
 import { toHeadRow, toSealedEvent } from './rows.ts'
 
@@ -16,6 +16,7 @@ const maxTenants = 1000
 /** `SealStore` on either database. `toJob`: the job that sends a head. */
 export function createSealStore(database: Database, toJob?: (head: SignedHead) => NewJob): SealStore {
   const { db, all, jobs } = database
+  const sealOne = createSealOne(db)
   return {
     async unsealed() {
       const tenants = db
@@ -25,7 +26,7 @@ export function createSealStore(database: Database, toJob?: (head: SignedHead) =
         .where(sql<boolean>`seq is null`)
       return (await query(all.read, tenants.limit(maxTenants))).rows.map(({ tenant }) => tenant)
     },
-    seal: (tenant, options) => database.forTenant(tenant).unit((connection) => seal(database, connection, { tenant, ...options })),
+    seal: (tenant, options) => database.forTenant(tenant).unit((connection) => seal(database, sealOne, connection, { tenant, ...options })),
     async unsigned(which) {
       const ends = db.selectFrom('audit_chains').select(['tenant', 'seq', 'hash', 'kid', 'mac']).where('sign_at', 'is not', null)
       const chosen = 'now' in which ? ends.where('sign_at', '<=', which.now).limit(maxTenants) : ends.where('tenant', '=', which.tenant)
@@ -58,7 +59,12 @@ interface SealOptions {
  * On Postgres one transaction seals events of a tenant at a time: its lock is taken before anything is read. The unique number of an event is the
  * second barrier.
  */
-async function seal(database: Database, connection: Connection, options: SealOptions): Promise<Sealing | undefined> {
+async function seal(
+  database: Database,
+  sealOne: Statement<Seal, unknown>,
+  connection: Connection,
+  options: SealOptions,
+): Promise<Sealing | undefined> {
   const { tenant, limit, now, keys } = options
   const { db, isShared } = database
   const [held, chains, lasts, waiting] = await allSettledOrThrow([
@@ -72,7 +78,7 @@ async function seal(database: Database, connection: Connection, options: SealOpt
   if (events.length === 0) return { count: 0 }
   const chain = chains.rows[0]
   const { start, fault } = startOf(chain, lasts.rows[0], tenant, keys)
-  const end = await chainEvents(database, connection, events, start)
+  const end = await chainEvents(sealOne, connection, events, start)
   const isDue = end.seq - (chain?.signed_seq ?? 0) >= headEvents
   const { kid } = keys.newest()
   const mac = chainMac(end, keys.chainKey(kid)!)
@@ -127,7 +133,7 @@ function startOf(chain: AuditChainRow | undefined, last: Pick<ChainEnd, 'seq' | 
 
 /** Numbers and chains events. Returns the new end. The salt of an event goes where its run was deleted since. */
 async function chainEvents(
-  { isShared }: Database,
+  sealOne: Statement<Seal, unknown>,
   connection: Connection,
   events: readonly AuditEventRow[],
   start: ChainEnd,
@@ -138,19 +144,25 @@ async function chainEvents(
     const previous = hash
     seq += 1
     hash = chainHash(previous, toSealedEvent(row, seq))
-    return { id: row.id, seq, prev_hash: previous, hash }
+    return { tenant, id: row.id, seq, prev_hash: previous, hash }
   })
-  const { changes } = await connection.execute(isShared ? sealOnPostgres : sealOnSqlite, [JSON.stringify(sealed), tenant])
-  if (changes !== events.length) throw new Error('Another process has sealed events of the tenant.')
+  const results = await allSettledOrThrow(sealed.map((row) => sealOne(connection, row)))
+  if (results.some(({ changes }) => changes !== 1)) throw new Error('Another process has sealed events of the tenant.')
   return { tenant, seq, hash }
 }
 
-const isDeleted = `exists (select 1 from runs where runs.tenant = audit_events.tenant and runs.owner = audit_events.owner
-  and runs.request_id = audit_events.request_id and runs.status = 'gone')`
-const sealBy = (rows: string, tenant: string) => `update audit_events set seq = v.seq, prev_hash = v.prev_hash, hash = v.hash,
-  salt = case when salt is null or ${isDeleted} then null else salt end
-  from ${rows} where audit_events.tenant = ${tenant} and audit_events.id = v.id and audit_events.seq is null`
-const sealOnPostgres = sealBy('json_to_recordset($1::json) as v(id text, seq bigint, prev_hash text, hash text)', '$2')
-const fields = ['id', 'seq', 'prev_hash', 'hash'].map((name) => `value ->> '${name}' as ${name}`).join(', ')
-// The limit makes SQLite read the list once. Without a limit, SQLite would read the whole list again for each unsealed event.
-const sealOnSqlite = sealBy(`(select ${fields} from json_each(?) limit -1) as v`, '?')
+type Seal = Pick<AuditEventRow, 'tenant' | 'id' | 'seq' | 'prev_hash' | 'hash'>
+
+/** Seals one event, found by its key: for a join with a list, a database without statistics reads all events of the tenant for each. */
+function createSealOne(db: Kysely<Tables>) {
+  return statement<Seal, unknown>(db, (db, param) => {
+    const isGone = sql`exists (select 1 from runs where runs.tenant = audit_events.tenant and runs.owner = audit_events.owner
+      and runs.request_id = audit_events.request_id and runs.status = 'gone')`
+    const salt = sql<string | null>`case when salt is null or ${isGone} then null else salt end`
+    return db
+      .updateTable('audit_events')
+      .set({ seq: param('seq'), prev_hash: param('prev_hash'), hash: param('hash'), salt })
+      .where('tenant', '=', param('tenant'))
+      .where('id', '=', param('id'))
+  })
+}
