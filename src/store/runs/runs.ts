@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { FenceLost, runGone, type Checkpoint, type HistoryMessage, type RunStore, type StoredRun } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
-import { query, type Database, type Connection } from '../database.ts'
+import { allSettledOrThrow, query, type Database, type Connection } from '../database.ts'
 import { isChat, parseJson, toStoredRun } from '../rows.ts'
 import { plainBox } from '../secrets/secret-box.ts'
 import { attempts, createSettle, type Settle } from '../budgets/settle.ts'
@@ -93,10 +93,15 @@ function runSteps(
     checkpoint: (key, fence, n, data, { settlements, delivery, acts } = {}) =>
       forTenant(key.tenant).unit(async (connection) => {
         if (delivery) await extendSession(connection, key, delivery)
-        const { rows } = await keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })
+        const needsLedger = typeof acts === 'function'
+        // Events share the round trip of the step. A lost fence undoes both.
+        const [{ rows }] = await allSettledOrThrow([
+          keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) }),
+          needsLedger ? undefined : recordActs(connection, key, acts),
+        ])
         if (rows.length === 0) throw new FenceLost(key)
+        if (needsLedger) await recordActs(connection, key, acts)
         if (delivery) await markDelivered(connection, key, delivery)
-        await recordActs(connection, key, acts)
         if (settlements) await settle(connection, attempts(key.tenant, settlements))
       }, runRetry),
 
