@@ -10,6 +10,7 @@ import { openDatabase } from '../../src/store/open.ts'
 import { callsIn, cancel, decide, sending, sendTo } from '../fixtures/approvals.ts'
 import { until } from '../fixtures/async-client.ts'
 import { startContained, startSite } from '../fixtures/contained.ts'
+import type { ModelServerRequest } from '../fixtures/model-server.ts'
 import { order } from '../fixtures/obedient-model.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
 import { startService, type ServiceOptions } from '../fixtures/service.ts'
@@ -208,6 +209,19 @@ for (const { name, environmentOf } of databases) {
     assert.equal(decided.data['answer_hash'], hashOf({ amount: 7 }, decided.salt ?? ''))
     const again = await client.chat('Book.', { 'request-id': 'r2', 'session-id': 's2' })
     assert.equal(again.status, 200)
+  })
+
+  void check('the writes of a sub-agent are started and ended as those of its run', async ({ start }) => {
+    const script = ({ body: { messages } }: ModelServerRequest) => {
+      const isHelper = String(messages[0].content).includes('You are the sub-agent')
+      if (messages.at(-1).role === 'tool') return done
+      return isHelper ? { calls: [...callOf('pay').calls, ...callOf('pay').calls] } : callOf('sub_agent_helper', { task: 'Pay.' })
+    }
+    const { client, story } = await start({ tools: [write('pay')], script, config: { sub_agents: { may_create: false } } })
+    const body = { name: 'helper', description: 'Helps.', objective: 'Pay.', tools: ['pay'] }
+    assert.equal((await client.request('POST', '/core/v1/chain/sub_agents', { body })).status, 200)
+    assert.equal((await client.chat('Go.', ids)).status, 200)
+    assert.deepEqual(await story(), [...whole(1, 'pay'), ...whole(2, 'pay')])
   })
 
   void check('a direct execution of a write is started and ended, with a request id and without', async ({ start }) => {
