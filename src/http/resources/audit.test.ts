@@ -31,7 +31,7 @@ async function openExport(t: TestContext, ledgerSource: LedgerSource) {
   app.addHook('onRequest', async (request) => void Object.assign(request, { principal: { tenant: 'acme' } }))
   const nothing = async () => undefined
   const services = { ledgerSource, auditReader: {} as AuditReader, auditReads: { read: nothing, exported: nothing }, headKeys: () => [] }
-  for (const add of auditRoutes) add(app as never, services)
+  for (const add of auditRoutes) add(app, services)
   await app.listen({ port: 0, host: '127.0.0.1' })
   t.after(() => app.close())
   const { port } = app.server.address() as AddressInfo
