@@ -64,7 +64,7 @@ test('three processes that record and seal at once, and are killed, leave chains
     chains.map(({ count, to }) => [count, to]),
     counts.map(({ count }) => [count, count]),
   )
-  t.diagnostic(`${chains.map(({ tenant, count, signedTo }) => `${tenant}: ${count} events, signed to ${signedTo}`).join('; ')}`)
+  t.diagnostic(chains.map(({ tenant, count, signedTo }) => `${tenant}: ${count} events, signed to ${signedTo}`).join('; '))
   assert.ok(chains.every(({ count, signedTo }) => count > 1000 && signedTo > 0))
   assert.deepEqual(errors, [])
 })

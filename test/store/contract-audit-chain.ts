@@ -138,8 +138,9 @@ function registerChainContract(database: () => Database): void {
     ],
   ]
   /** Without a server of its own, the suite has no connection as the owner. */
-  const testAsOwner = (title: string, run: () => Promise<void>) =>
+  function testAsOwner(title: string, run: () => Promise<void>): void {
     test(title, (t) => (database().isShared && !database().postgres ? t.skip('no owner') : run()))
+  }
 
   for (const [name, statements, fault] of changes)
     testAsOwner(`the owner of the database makes ${name}, and the check finds it`, async () => {
