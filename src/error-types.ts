@@ -132,7 +132,7 @@ const conflictErrors = {
   run_not_ended: {
     status: 409,
     errorType: 'RunNotEnded',
-    when: 'Feedback, or another delivery of the callback, is asked for a run that has not ended.',
+    when: 'Feedback, another delivery of the callback, or an example is asked of a run that has not ended.',
     remedy: 'Wait for the end of the run.',
   },
   ambiguous_run: {
@@ -188,6 +188,18 @@ const conflictErrors = {
     errorType: 'ScheduleEnded',
     when: 'The schedule to change, resume or trigger has ended.',
     remedy: 'Create a new schedule.',
+  },
+  dataset_exists: {
+    status: 409,
+    errorType: 'DatasetExists',
+    when: 'The tenant has a dataset of this name already.',
+    remedy: 'Choose another name, or use the dataset.',
+  },
+  dataset_limit: {
+    status: 409,
+    errorType: 'DatasetLimit',
+    when: 'The tenant has as many datasets, or the dataset as many examples, as `evals` of agent.yaml allows.',
+    remedy: 'Delete what is no longer needed, or raise the limit.',
   },
   gone: {
     status: 410,

@@ -19,6 +19,7 @@ import { createNewId } from './service/new-id.ts'
 import { keepPruned, openSessions } from './service/sessions.ts'
 import { openCallbacks, openRecords } from './service/run-records.ts'
 import { openRuns } from './service/runs.ts'
+import { openEvals } from './service/evals.ts'
 import { openSchedules } from './service/schedules.ts'
 import { createStatus } from './service/status.ts'
 import { openStorage } from './service/storage.ts'
@@ -181,6 +182,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...running,
     ...callbacks.services,
     ...auditing,
+    ...openEvals({ ...common, store: runStore, openCalls }),
     ...openRecords({ database, store: runStore, openCalls, runs, historyTokens, now }),
     ...openSessions({ ...common, ...auditing, store: sessionStore, runs, artifacts }),
   }

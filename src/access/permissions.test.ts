@@ -5,8 +5,8 @@ import { checkCustomRoles, listRoles, permissions, permissionsOf } from './permi
 const home = { tenant: 'default', adminTenant: 'default' }
 const sorted = (roles: string[], custom = {}, scope = home) => [...permissionsOf(roles, custom, scope)].sort()
 
-test('a viewer reads everything but observability and configuration', () => {
-  const expected = permissions.filter((name) => name.endsWith('.read') && !/^(observability|config|audit)\./.test(name))
+test('a viewer reads everything but observability, evals, the ledger and configuration', () => {
+  const expected = permissions.filter((name) => name.endsWith('.read') && !/^(observability|config|audit|evals)\./.test(name))
   assert.deepEqual(sorted(['viewer']), [...expected].sort())
 })
 
@@ -17,8 +17,8 @@ test('a user chats, runs tools, shares artifacts and writes everything but confi
   assert.ok(sorted(['viewer']).every((name) => sorted(['user']).includes(name)))
 })
 
-test('an operator reads observability and configuration in addition to a viewer', () => {
-  assert.deepEqual(sorted(['operator']), [...sorted(['viewer']), 'config.read', 'observability.read'].sort())
+test('an operator reads observability, evals and configuration in addition to a viewer', () => {
+  assert.deepEqual(sorted(['operator']), [...sorted(['viewer']), 'config.read', 'evals.read', 'observability.read'].sort())
 })
 
 test("an admin has all permissions in the administrators' tenant", () => {

@@ -224,6 +224,15 @@ const Audit = Type.Object(
   { ...strict, default: {}, description: 'The ledger of acts: who did what. Chats and reads of own data are no acts.' },
 )
 
+const Evals = Type.Object(
+  {
+    concurrency: count(2, 'The examples that one process replays at the same time.'),
+    max_datasets: count(100, 'The datasets of one tenant.'),
+    max_examples: count(1000, 'The examples of one dataset.'),
+  },
+  { ...strict, default: {}, description: 'Datasets of examples, and experiments that replay the examples.' },
+)
+
 const RateLimit = Type.Object(
   {
     requests_per_minute: optionalInteger('The requests of one caller in any 60 seconds; more are answered with 429. Default: no limit.', {
@@ -298,6 +307,7 @@ export const AgentConfigSchema = Type.Object(
     retention: Retention,
     access: Access,
     audit: Audit,
+    evals: Evals,
   },
   { ...strict, $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Agent configuration' },
 )

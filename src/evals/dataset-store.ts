@@ -30,10 +30,19 @@ export interface DatasetStore {
   change(tenant: string, id: string, changes: DatasetChanges, now: number): Promise<Dataset | 'name' | undefined>
   /** Removes a dataset with its examples, and with the experiments on it. False for an unknown dataset. */
   remove(tenant: string, id: string): Promise<boolean>
-  /** Adds an example as a new revision. Undefined for an unknown dataset, `full` where the dataset has `max` examples. */
-  addExample(tenant: string, dataset: string, example: NewExample, max: number): Promise<StoredExample | 'full' | undefined>
-  /** Stores the changed example as a new revision. Undefined for an unknown example. */
-  changeExample(tenant: string, dataset: string, id: string, changes: ExampleChanges, now: number): Promise<StoredExample | undefined>
+  /**
+   * Adds an example as a new revision. Undefined for an unknown dataset, `full` where the dataset has `max` examples, `gone` where the session
+   * of the example was deleted.
+   */
+  addExample(tenant: string, dataset: string, example: NewExample, max: number): Promise<StoredExample | 'full' | 'gone' | undefined>
+  /** Stores the changed example as a new revision. Undefined for an unknown example. `change` may throw; then nothing changes. */
+  changeExample(
+    tenant: string,
+    dataset: string,
+    id: string,
+    change: (example: StoredExample) => ExampleChanges,
+    now: number,
+  ): Promise<StoredExample | undefined>
   /** Leaves the example to earlier revisions. False for an unknown example. */
   removeExample(tenant: string, dataset: string, id: string, now: number): Promise<boolean>
   example(tenant: string, dataset: string, id: string, revision?: number): Promise<StoredExample | undefined>

@@ -25,6 +25,7 @@ import { changedToolRoutes } from './resources/changed-tools.ts'
 import { configurationHistoryRoutes } from './resources/configuration-history.ts'
 import { configurationRoutes } from './resources/configuration.ts'
 import { consoleSessionRoutes } from './resources/console-session.ts'
+import { datasetRoutes } from './resources/datasets.ts'
 import { contextFileRoutes } from './resources/context-files.ts'
 import { keyRoutes } from './resources/keys.ts'
 import { knowledgeRoutes } from './resources/knowledge.ts'
@@ -74,6 +75,7 @@ export const routes = [
   prometheusRoute,
   ...observabilityRoutes,
   ...budgetRoutes,
+  ...datasetRoutes,
   statusRoute,
   ...artifactRoutes,
   metadataRoutes,

@@ -475,6 +475,8 @@ export interface StoredRun extends RunKey {
   openMessages?: number
   /** Request id of the run whose undelivered message this run answers; absent for other runs. */
   continues?: string
+  /** Version of the configuration with which the run began, or ended. */
+  configVersion?: string
   error: ErrorBody | undefined
   log: CompactLog | undefined
 }

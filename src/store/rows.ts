@@ -69,6 +69,7 @@ export function toStoredRun(row: RunRow): StoredRun {
     isUnstored: row.unstored === 1,
     ...(row.open_messages ? { openMessages: row.open_messages } : {}),
     ...(row.continues ? { continues: row.continues } : {}),
+    ...(row.config_version === null ? {} : { configVersion: row.config_version }),
     error: parseJson(row.error),
     log: parseJson(row.log),
   }

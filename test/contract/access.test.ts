@@ -35,6 +35,16 @@ const routes = [
   ['GET', '/core/v1/budgets', 'runs.read'],
   ['PUT', '/core/v1/budgets/{name}/override', 'budgets.write'],
   ['DELETE', '/core/v1/budgets/{name}/override', 'budgets.write'],
+  ['GET', '/core/v1/datasets', 'evals.read'],
+  ['POST', '/core/v1/datasets', 'evals.write'],
+  ['GET', '/core/v1/datasets/{id}', 'evals.read'],
+  ['PATCH', '/core/v1/datasets/{id}', 'evals.write'],
+  ['DELETE', '/core/v1/datasets/{id}', 'evals.write'],
+  ['GET', '/core/v1/datasets/{id}/examples', 'evals.read'],
+  ['POST', '/core/v1/datasets/{id}/examples', 'evals.write'],
+  ['GET', '/core/v1/datasets/{id}/examples/{example_id}', 'evals.read'],
+  ['PATCH', '/core/v1/datasets/{id}/examples/{example_id}', 'evals.write'],
+  ['DELETE', '/core/v1/datasets/{id}/examples/{example_id}', 'evals.write'],
   ['GET', '/core/v1/schedules', 'schedules.read'],
   ['POST', '/core/v1/schedules', 'schedules.write'],
   ['POST', '/core/v1/schedules/preview', 'schedules.read'],
@@ -145,12 +155,14 @@ const publicRoutes = [
 
 /** Roles that grant a permission, as in the contract. */
 function rolesWith(permission: string): string[] {
-  const isOperators = permission === 'observability.read' || permission === 'config.read'
+  const isOperators = ['observability.read', 'config.read', 'evals.read'].includes(permission)
   if (isOperators) return ['operator', 'admin']
   if (permission === 'audit.read') return ['auditor', 'admin']
   if (permission.endsWith('.read')) return ['viewer', 'user', 'operator', 'admin']
   if (permission === 'any_key') return ['viewer', 'user', 'operator', 'admin', 'auditor']
-  return ['config.write', 'keys.manage', 'knowledge.write', 'budgets.write'].includes(permission) ? ['admin'] : ['user', 'admin']
+  return ['config.write', 'keys.manage', 'knowledge.write', 'budgets.write', 'evals.write'].includes(permission)
+    ? ['admin']
+    : ['user', 'admin']
 }
 
 /** Paths with placeholder ids that do not exist. */

@@ -72,6 +72,17 @@ const bySchedule: Prepare = async ({ admin }) => {
   return { path: { id: body.id } }
 }
 
+/** A dataset with the example of a run. Its name is free for the next one. */
+const byExample: Prepare = async (all) => {
+  const { admin } = all
+  const { requestId } = await ask(all, 'What is 2 + 2?')
+  const { body } = await admin.request('POST', '/core/v1/datasets', { body: { name: `core-${requestId}` } })
+  const at = `/core/v1/datasets/${body.id}/examples`
+  const added = await admin.request('POST', at, { body: { from_run: { request_id: requestId }, tags: ['sums'] } })
+  assert.equal(added.status, 201, added.text)
+  return { path: { id: body.id, example_id: added.body.id } }
+}
+
 async function requireApprovals({ admin }: Surroundings, effects: string[]): Promise<void> {
   const body = { configuration: { approvals: { effects } }, in_memory_only: true }
   const changed = await admin.request('PUT', '/core/v1/agent/config', { body })
@@ -218,6 +229,14 @@ export const preparations: Record<string, Prepare> = {
   postSchedulesByIdResume: bySchedule,
   postSchedulesByIdTrigger: bySchedule,
   getSchedulesByIdFires: bySchedule,
+  getDatasetsById: byExample,
+  patchDatasetsById: byExample,
+  deleteDatasetsById: byExample,
+  getDatasetsByIdExamples: byExample,
+  postDatasetsByIdExamples: byExample,
+  getDatasetsByIdExamplesByExampleId: byExample,
+  patchDatasetsByIdExamplesByExampleId: byExample,
+  deleteDatasetsByIdExamplesByExampleId: byExample,
   getChainSubAgentsBySubAgentId: bySubAgent,
   deleteChainSubAgentsBySubAgentId: bySubAgent,
   postToolsByNameAccept: async ({ admin }) => {

@@ -1,5 +1,6 @@
 import { namedObject, ErrorReply, maxListed, maybe, optionalText, orNull } from './shared.ts'
 import { Type } from 'typebox'
+import type { DataFilter } from '../../agent/tool.ts'
 import { hintLimits } from '../../runs/intake/checks.ts'
 import { schemaLimits } from '../../json/schema/answer-schema.ts'
 import { reasoningEfforts } from '../../agent/model.ts'
@@ -331,4 +332,17 @@ export const eventStream = {
   description:
     'Server-sent events, described by the schema of one `data`. An event is a line `id: <request id>:<number>`, a line `data: <JSON>` and an empty line. To resume, send the last `id` as `last-event-id` to `GET /core/v1/runs/{request_id}/stream`, or repeat the request with it. Lines that begin with `:` are comments, which keep a silent connection open.',
   content: { 'text/event-stream': { schema: StreamChunk } },
+}
+
+/** The roles of messages in a request, and what the service calls each. */
+export const chatRoles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
+
+/** Data filter hints as a run keeps the hints. */
+export function toFilters(hints: ChatBody['data_filter_hints']): DataFilter[] {
+  return (hints ?? []).map((hint) => ({
+    tool: hint.tool_name,
+    key: hint.filter_key,
+    type: hint.filter_type,
+    value: hint.filter_value,
+  }))
 }

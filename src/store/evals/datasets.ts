@@ -94,6 +94,12 @@ function createExamples({
     return examples.where('revision', '<=', revision).where((is) => is.or([is('until', 'is', null), is('until', '>', revision)]))
   }
 
+  /** False for a deleted session. A deletion that begins now waits, and then takes the example with it. */
+  async function holdSession(connection: Connection, tenant: string, key: string): Promise<boolean> {
+    const session = db.selectFrom('sessions').select('key').where('tenant', '=', tenant).where('key', '=', key)
+    return (await query(connection, isShared ? session.forShare() : session)).rows.length > 0
+  }
+
   /** Ends the current form of an example in a new revision of the dataset. Undefined for an unknown example. */
   async function end(connection: Connection, tenant: string, dataset: string, id: string, now: number) {
     const locked = await lockDataset(db, isShared, connection, tenant, dataset)
@@ -111,6 +117,7 @@ function createExamples({
       forTenant(tenant).unit(async (connection) => {
         const locked = await lockDataset(db, isShared, connection, tenant, dataset)
         if (!locked) return undefined
+        if (example.session !== undefined && !(await holdSession(connection, tenant, example.session))) return 'gone'
         const count = db.selectFrom('examples').select(({ fn }) => fn.countAll<number>().as('count'))
         const current = count.where('tenant', '=', tenant).where('dataset', '=', dataset).where('until', 'is', null)
         if ((await query(connection, current)).rows[0]!.count >= max) return 'full'
@@ -121,13 +128,15 @@ function createExamples({
         return toExample(row)
       }),
 
-    changeExample: (tenant, dataset, id, changes, now) =>
+    changeExample: (tenant, dataset, id, change, now) =>
       forTenant(tenant).unit(async (connection) => {
         const ended = await end(connection, tenant, dataset, id, now)
         if (!ended) return undefined
         const { row, revision } = ended
+        const example = toExample(row)
+        const changes = change(example)
         const isDetached = 'source' in changes
-        const changed: StoredExample = { ...toExample(row), ...changes, revision, createdAt: now }
+        const changed: StoredExample = { ...example, ...changes, revision, createdAt: now }
         const next = toExampleRow(tenant, dataset, isDetached ? { ...changed, session: undefined } : changed)
         await query(connection, db.insertInto('examples').values(next))
         if (isDetached) await detachMedia(db, connection, tenant, dataset, id)

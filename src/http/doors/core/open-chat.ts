@@ -2,7 +2,7 @@ import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { OnSession } from '../../../runs/intake/open.ts'
 import type { ChatEvent } from '../../../runs/ownership/async-runs.ts'
 import type { Runs } from '../../../runs/runs.ts'
-import type { Operation, ChatMessage, ChatRequest, Unstored } from '../../../runs/run.ts'
+import type { Operation, ChatMessage, Unstored } from '../../../runs/run.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { openForReply, type Exchange, type OpenChat, type Opening, type ReaderServices } from '../../reader.ts'
 import { isId, setSessionId, contextHeaders, traceparentOf } from '../../server/request-headers.ts'
@@ -18,7 +18,7 @@ import type { ClientTool } from '../../../agent/run-tool.ts'
 import type { ModelOptions } from '../../../agent/model.ts'
 import type { NewChat, ToolLoc } from '../../../runs/new-chat.ts'
 import { timesOfNewRun } from '../../server/server-timing.ts'
-import type { ChatBody, SteeredChat } from '../../schemas/chat.ts'
+import { chatRoles, toFilters, type ChatBody, type SteeredChat } from '../../schemas/chat.ts'
 import { messageLimits } from '../../../runs/steering/run-messages.ts'
 
 /** Services of every route that starts chats. */
@@ -96,7 +96,8 @@ function refuseUnsteerable(body: BusySource['body'], text: string, at: Fault['lo
   // Characters are code points, as in the schema of messages to runs.
   if (text.length > 2 * messageLimits.characters || Array.from(text).length > messageLimits.characters)
     throw invalid(textAt, `must NOT have more than ${messageLimits.characters} characters`, 'maxLength')
-  if (roles[body.messages[last]!.role] !== 'user') throw invalid([...at, 'messages', last, 'role'], 'the last message must be of role user')
+  if (chatRoles[body.messages[last]!.role] !== 'user')
+    throw invalid([...at, 'messages', last, 'role'], 'the last message must be of role user')
   for (const field of unsteerable) {
     const value = body[field]
     if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) continue
@@ -111,8 +112,6 @@ function settleWith({ request, reply, settle }: Exchange & { settle(): void }): 
     settle()
   }
 }
-
-const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
 
 /** A chat body and its path in the request. */
 export interface ChatSource {
@@ -150,7 +149,7 @@ export function toNewChat(
   source: ChatSource = { body: request.body as ChatBody, at: ['body'] },
 ): NewChat {
   const { body, at, schemaAt, toolLoc, continuation, instructions, sentFiles, echo, afterMessages, unstored } = source
-  const messages = source.messages ?? body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
+  const messages = source.messages ?? body.messages.map(({ role, content }): ChatMessage => ({ role: chatRoles[role], content }))
   const last = messages.length - 1
   if (messages[last]?.role !== 'user') throw invalid([...at, 'messages', last, 'role'], 'the last message must be of role user')
   checkInputSize(agent, [...messages, ...(continuation ?? [])], instructions)
@@ -271,13 +270,4 @@ export function sessionIdOf(request: FastifyRequest, { body, at }: Pick<ChatSour
   const bodyId = body.session_id ?? undefined
   if (bodyId !== undefined && !isId(bodyId)) throw invalid([...at, 'session_id'], 'is not a valid id')
   return bodyId
-}
-
-export function toFilters(hints: ChatBody['data_filter_hints']): ChatRequest['filters'] {
-  return (hints ?? []).map((hint) => ({
-    tool: hint.tool_name,
-    key: hint.filter_key,
-    type: hint.filter_type,
-    value: hint.filter_value,
-  }))
 }

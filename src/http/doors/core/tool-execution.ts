@@ -13,7 +13,8 @@ import { disconnectSignal } from '../../reader.ts'
 import { contentBytes } from '../../server/read-bodies.ts'
 import { contextHeaders, isId, setSessionId, traceparentOf } from '../../server/request-headers.ts'
 import { duringPhase } from '../../server/server-timing.ts'
-import { hashOf, toFilters } from './open-chat.ts'
+import { toFilters } from '../../schemas/chat.ts'
+import { hashOf } from './open-chat.ts'
 
 const ExecuteBody = namedObject('ToolExecutionRequest', {
   tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),

@@ -1,0 +1,31 @@
+import type { CurrentAgent } from '../configuration/agent.ts'
+import { createDatasets, type Datasets } from '../evals/datasets.ts'
+import { readRecordedRun } from '../evals/from-run.ts'
+import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
+import type { RunStore } from '../runs/run-store.ts'
+import { createFindRunKey } from '../runs/run-view.ts'
+import type { Database } from '../store/database.ts'
+import { createDatasetStore } from '../store/evals/datasets.ts'
+
+interface EvalsOptions {
+  database: Database
+  agent: CurrentAgent
+  store: RunStore
+  openCalls: ApprovalStore
+  now(): number
+  newId(): string
+}
+
+/** Wires datasets. */
+export function openEvals({ database, agent, store, openCalls, now, newId }: EvalsOptions): { datasets: Datasets } {
+  return {
+    datasets: createDatasets({
+      store: createDatasetStore(database),
+      findRun: createFindRunKey(store),
+      readRun: (key) => readRecordedRun(key, { store, approvals: openCalls }),
+      config: () => agent().config.evals,
+      now,
+      newId,
+    }),
+  }
+}
