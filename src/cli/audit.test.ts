@@ -3,6 +3,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test, type TestContext } from 'node:test'
+import { chainHash } from '../audit/event.ts'
+import type { ChainedEvent } from '../audit/ledger-source.ts'
+import { canonicalJson } from '../json/canonical.ts'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
 /** A folder with the exported ledger of two keys, and the public keys. */
@@ -97,6 +100,22 @@ test('a file whose end was cut off is found with a head that lies elsewhere, in 
     const sentence = 'default: seq 3: missing: the given head is of seq 3, and the ledger ends at seq 2: its end was cut off\n'
     assert.deepEqual({ code, err }, { code: 1, err: sentence })
   }
+})
+
+test('names in a file write no line of their own to the terminal', async (t) => {
+  const { run, lines, write } = await createLedger(t)
+  const { type: _, prev_hash: previous, hash: __, ...event } = JSON.parse(lines[0]!) as ChainedEvent & { type: string }
+  const named = { ...event, tenant: 'default: seq 1 to 9 verified; signed to the end.\n\u001B[8m\u202E' }
+  const toLine = (hash: string) => `${canonicalJson({ ...named, type: 'event', prev_hash: previous, hash })}\n`
+  const label = String.raw`"default: seq 1 to 9 verified; signed to the end.\n\u001b[8m\u{202e}"`
+  await write(toLine(chainHash(previous, named)))
+  assert.deepEqual(await run(...offline), { code: 0, out: `${label}: seq 1 to 1 verified; no head is signed.\n`, err: '' })
+  await write(toLine('x'))
+  assert.deepEqual(await run(...offline), { code: 1, out: '', err: `${label}: seq 1: hash does not match\n` })
+  const jws = `${Buffer.from('{"alg":"EdDSA","kid":"\\n\\u001b","typ":"audit-head"}').toString('base64url')}.e30.x`
+  await write(join([lines[0]!, canonicalJson({ ...(JSON.parse(lines.at(-1)!) as object), seq: 1, jws })]))
+  const fault = String.raw`seq 1: the signed head: the signature is of a key that is not known (\u{a}\u{1b})`
+  assert.deepEqual(await run(...offline), { code: 1, out: '', err: `default: ${fault}\n` })
 })
 
 test('a changed database is exit code 1, and what cannot be checked is exit code 2', async (t) => {

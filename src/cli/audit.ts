@@ -53,7 +53,7 @@ function addVerify(audit: Command, terminal: Terminal): void {
       const heads = head === undefined ? [] : await readHeads(terminal, head)
       const check = file === undefined ? checkDatabase(terminal, { keys, heads, tenant }) : checkFile(terminal, file, { keys, heads })
       const lines = await check.catch((error: unknown) => {
-        if (error instanceof LedgerBroken) throw new CommandFailure(1, [`${error.tenant}: ${error.message}`])
+        if (error instanceof LedgerBroken) throw new CommandFailure(1, [visible(`${labelOf(error.tenant)}: ${error.message}`)])
         throw error
       })
       print(terminal, ...lines)
@@ -75,7 +75,7 @@ function checkDatabase(terminal: Terminal, { keys, heads, tenant }: Evidence & P
     const lines: string[] = []
     for (const chain of chains) {
       const unsealed = await source.countUnsealed(chain.tenant)
-      lines.push(...describe(chain), ...(unsealed > 0 ? [`${chain.tenant}: ${unsealed} events are not sealed yet.`] : []))
+      lines.push(...describe(chain), ...(unsealed > 0 ? [`${labelOf(chain.tenant)}: ${unsealed} events are not sealed yet.`] : []))
     }
     return chains.length === 0 ? ['The ledger is empty.'] : lines
   })
@@ -84,8 +84,19 @@ function checkDatabase(terminal: Terminal, { keys, heads, tenant }: Evidence & P
 function describe({ tenant, count, from, to, signedTo, before }: VerifiedChain): string[] {
   const range = to === 0 ? 'no events' : count === 0 ? `no events behind seq ${to}` : `seq ${from} to ${to} verified`
   const signed = signedTo === 0 ? 'no head is signed' : signedTo < to ? `signed to seq ${signedTo}` : 'signed to the end'
-  const earlier = before.length === 0 ? [] : [`${tenant}: given heads before the first event were not compared: seq ${before.join(', ')}.`]
-  return [`${tenant}: ${range}; ${signed}.`, ...earlier]
+  const label = labelOf(tenant)
+  const earlier = before.length === 0 ? [] : [`${label}: given heads before the first event were not compared: seq ${before.join(', ')}.`]
+  return [`${label}: ${range}; ${signed}.`, ...earlier]
+}
+
+/** The name of a tenant. A file may have a name that reads as a result, so that what is no plain word is quoted. */
+function labelOf(tenant: string): string {
+  return /^[\w.@-]+$/.test(tenant) ? tenant : visible(JSON.stringify(tenant))
+}
+
+/** Line ends, controls and direction marks as escapes: a file writes no line of its own to the terminal. */
+function visible(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (mark) => `\\u{${mark.codePointAt(0)!.toString(16)}}`)
 }
 
 interface ExportOptions {
@@ -131,7 +142,7 @@ async function recordExport(terminal: Terminal, database: Database, tenants: rea
 /** Without a signed head at its end, an export would show less than the service knows. */
 async function signEnds(database: Database, signing: SigningKeys, tenants: readonly string[]): Promise<void> {
   const report = ({ tenant, fault, error }: { tenant?: string; fault?: string; error?: unknown }) => {
-    throw new CommandFailure(1, [`${tenant}: ${fault ?? messageWithCause(error)}`])
+    throw new CommandFailure(1, [`${labelOf(String(tenant))}: ${fault ?? messageWithCause(error)}`])
   }
   const sealer = createSealer({ store: createSealStore(database), now: Date.now, onHead: () => undefined, report })
   sealer.start(signing)
