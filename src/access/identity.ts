@@ -53,7 +53,7 @@ function toIdentity(claims: JWTPayload, { issuer, tenant, roles, signingKeyId }:
   if (!isKeyName(sub)) throw new ClaimError('its "sub" claim is missing or not a name')
   if (!isKeyName(tenant)) throw new ClaimError('its "tenant" claim is not a name')
   if (typeof exp !== 'number') throw new ClaimError('it has no "exp" claim')
-  const keyId = typeof jti === 'string' ? jti : undefined
+  const keyId = isKeyName(jti) ? jti : undefined
   return { tenant, issuer, sub, owner: ownerOf(issuer, sub), roles, keyId, signingKeyId, expiresAt: exp * 1000 }
 }
 

@@ -137,6 +137,11 @@ test("a provider's token cannot pass for our own key, nor our signature for the 
   await assert.rejects(mine.then(verify), refused(/no key that could have signed it/))
 })
 
+test("a provider's jti that is no name is left out", async (t) => {
+  const { sign, verify } = await setUp(t)
+  for (const jti of ['a\u0000b', 'a\nb', '', 'x'.repeat(257)]) assert.equal((await sign({ jti }).then(verify)).keyId, undefined)
+})
+
 test("a provider's jti equal to a revoked one of ours is not revoked, an own key is", async (t) => {
   const { sign, signing, state, verify } = await setUp(t)
   const request = { sub: 'ada', tenant: 'acme', roles: ['user'], expiresInSeconds: 60, now: start }
