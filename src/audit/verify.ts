@@ -40,7 +40,20 @@ export interface VerifiedChain {
   signedTo: number
   /** Given heads that lie before the first event, so that nothing can be compared. */
   before: number[]
+  /** Events that were signed much later than their time. Absent: none, or no signature was checked. */
+  late?: LateEvents
 }
+
+/** `from`: the first number behind the head before. `to`: the number of the head. */
+export interface LateEvents {
+  from: number
+  to: number
+  /** Between the earliest time of an event and the signature. */
+  ms: number
+}
+
+/** A running service signs an event within an hour or so. */
+const lateMs = 86_400_000
 
 /**
  * Checks links in the order of an export, one at a time: memory does not grow with their number. `add` and `end` throw `LedgerBroken`.
@@ -88,6 +101,8 @@ function createChainCheck(tenant: string, { check, given, isWhole }: ChainOption
   /** Given heads by their number, without those that were compared. */
   const waiting = new Map(Map.groupBy(given, ({ seq }) => seq))
   let isBegun = false
+  /** The earliest time of an event behind the last head. */
+  let earliest = Infinity
   const fail = (seq: number, reason: string): never => {
     throw new LedgerBroken(tenant, seq, reason)
   }
@@ -100,7 +115,12 @@ function createChainCheck(tenant: string, { check, given, isWhole }: ChainOption
   function compare(head: SignedHead, from: string): void {
     checkSignature(head, from)
     if (head.hash !== chain.hash) fail(head.seq, `${from} does not fit: its hash is another`)
-    if (check) chain.signedTo = head.seq
+    if (!check) return
+    const ms = Date.parse(head.at) - earliest
+    if (head.kind === 'head' && ms > Math.max(lateMs, chain.late?.ms ?? 0))
+      chain.late = { from: Math.max(chain.from, chain.signedTo + 1), to: head.seq, ms }
+    earliest = Infinity
+    chain.signedTo = head.seq
   }
 
   function begin(event: ChainedEvent): void {
@@ -137,6 +157,7 @@ function createChainCheck(tenant: string, { check, given, isWhole }: ChainOption
       if (previous !== chain.hash) fail(seq, `does not follow seq ${seq - 1}: the hash before is another`)
       chain.count += 1
       Object.assign(chain, { to: seq, hash })
+      earliest = Math.min(earliest, Date.parse(event.at) || 0)
       meetGiven()
     },
     head(head: SignedHead): void {

@@ -118,6 +118,20 @@ test('names in a file write no line of their own to the terminal', async (t) => 
   assert.deepEqual(await run(...offline), { code: 1, out: '', err: `default: ${fault}\n` })
 })
 
+test('events that were signed long after their time are named', async (t) => {
+  const { run, database } = await createLedger(t)
+  await run('keys', 'create', '--sub', 'eve')
+  const file = new DatabaseSync(database)
+  file.exec('drop trigger audit_events_unchanged; update audit_events set at = at - 86400000 where seq is null')
+  file.close()
+  await run('audit', 'export', 'ledger.ndjson')
+  const late =
+    'default: seq 4 to 5 were signed up to 1 day after their time: the service was stopped, a clock was wrong, or another program wrote or rewrote events.'
+  const out = `default: seq 1 to 5 verified; signed to the end.\n${late}\n`
+  assert.deepEqual(await run('audit', 'verify'), { code: 0, out, err: '' })
+  assert.deepEqual(await run(...offline), { code: 0, out, err: '' })
+})
+
 test('a changed database is exit code 1, and what cannot be checked is exit code 2', async (t) => {
   const { run, database, write } = await createLedger(t)
   const file = new DatabaseSync(database)

@@ -7,7 +7,7 @@ import type { SigningKeys } from '../access/keys/signing-keys.ts'
 import { checkLedger, checkLines } from '../audit/check-ledger.ts'
 import { exportLines } from '../audit/export.ts'
 import { createSealer } from '../audit/seal.ts'
-import { LedgerBroken, type VerifiedChain } from '../audit/verify.ts'
+import { LedgerBroken, type LateEvents, type VerifiedChain } from '../audit/verify.ts'
 import { messageWithCause } from '../errors.ts'
 import { parseTime, timeFault } from '../json/time.ts'
 import { loadSigningKeys } from '../service/audit.ts'
@@ -46,7 +46,7 @@ function addVerify(audit: Command, terminal: Terminal): void {
     .option('--tenant <name>', 'only the ledger of this tenant in the database (default: all)')
     .addHelpText(
       'after',
-      '\nExits with 1 where the ledger was changed, and names the first number where.\nOnly a head that lies elsewhere shows that the end of a ledger was cut off.',
+      '\nExits with 1 where the ledger was changed, and names the first number where.\nOnly a head that lies elsewhere shows that the end of a ledger was cut off.\nEvents of a file behind the last signed head show nothing about who wrote them.',
     )
     .action(async (file: string | undefined, { key, head, tenant }: VerifyOptions) => {
       const keys = key === undefined ? undefined : await readKeys(terminal, key)
@@ -81,12 +81,19 @@ function checkDatabase(terminal: Terminal, { keys, heads, tenant }: Evidence & P
   })
 }
 
-function describe({ tenant, count, from, to, signedTo, before }: VerifiedChain): string[] {
+function describe({ tenant, count, from, to, signedTo, before, late }: VerifiedChain): string[] {
   const range = to === 0 ? 'no events' : count === 0 ? `no events behind seq ${to}` : `seq ${from} to ${to} verified`
   const signed = signedTo === 0 ? 'no head is signed' : signedTo < to ? `signed to seq ${signedTo}` : 'signed to the end'
   const label = labelOf(tenant)
   const earlier = before.length === 0 ? [] : [`${label}: given heads before the first event were not compared: seq ${before.join(', ')}.`]
-  return [`${label}: ${range}; ${signed}.`, ...earlier]
+  return [`${label}: ${range}; ${signed}.`, ...earlier, ...(late ? [describeLate(label, late)] : [])]
+}
+
+/** No fault by itself. Whoever writes to the database cannot make the service sign with an earlier time. */
+function describeLate(label: string, { from, to, ms }: LateEvents): string {
+  const days = Math.floor(ms / 86_400_000)
+  const cause = 'the service was stopped, a clock was wrong, or another program wrote or rewrote events'
+  return `${label}: seq ${from} to ${to} were signed up to ${days} ${days === 1 ? 'day' : 'days'} after their time: ${cause}.`
 }
 
 /** The name of a tenant. A file may have a name that reads as a result, so that what is no plain word is quoted. */

@@ -184,6 +184,33 @@ function registerChainContract(database: () => Database): void {
     assert.equal((await seal())!.fault, undefined)
   })
 
+  testAsOwner('a ledger that another program had the service seal anew is whole, and its heads are later than its events', async () => {
+    const { asOwner, check, event, record, seal, sign, state } = await tenEvents(database())
+    const sent = await sign({ seq: 10, hash: (await check())[0]!.hash })
+    assert.equal((await check())[0]!.late, undefined)
+    state.now += 50 * 3_600_000
+    await asOwner(
+      "update audit_events set seq = null, prev_hash = null, hash = null, target = 'tool:other' where tenant = :tenant",
+      'delete from audit_heads where tenant = :tenant',
+      'delete from audit_chains where tenant = :tenant',
+    )
+    await record([event()])
+    assert.equal((await seal())!.fault, undefined)
+    assert.equal((await check())[0]!.late, undefined, 'nothing is signed')
+    await sign({ seq: 11, hash: (await check())[0]!.hash })
+    assert.deepEqual((await check())[0]!.late, { from: 1, to: 11, ms: 50 * 3_600_000 })
+    assert.match(await faultOf(check([sent])), /^seq 10: the given head does not fit: its hash is another$/)
+  })
+
+  testAsOwner('an event with an earlier time, which another program has left to the service to seal, is signed late', async () => {
+    const { asOwner, check, event, record, seal, sign, state } = await tenEvents(database())
+    await record([event({ target: 'tool:forged' })])
+    await asOwner("update audit_events set at = 0 where tenant = :tenant and target = 'tool:forged'")
+    await seal()
+    await sign({ seq: 11, hash: (await check())[0]!.hash })
+    assert.deepEqual((await check())[0]!.late, { from: 9, to: 11, ms: state.now })
+  })
+
   testAsOwner('a head of another key, a replayed head and a cut that is none are found', async () => {
     const { asOwner, check, tenant } = await tenEvents(database())
     const foreign = await startLedger(database())
