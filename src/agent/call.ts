@@ -46,7 +46,7 @@ export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, T
   const input = approved ?? parseArguments(call.arguments)
   const effect = tool?.effect ?? 'read'
   const prepared: PreparedCall = { call, tool, effect, input: typeof input === 'string' ? {} : input, fault: undefined, decision }
-  if (options.containment && tool) prepared.sink = toSink(tool, prepared.input, shownBefore(options, placeOf(call, options)), options)
+  if (options.containment && tool) prepared.sink = toSink(tool, prepared.input, shownBefore(options, placeBehind(call, options)), options)
   const hold = call.held || prepared.sink ? stricterHold(call.held, toHold(prepared.sink)) : undefined
   if (hold?.verdict === 'refuse') return { ...prepared, fault: refusalText(hold.sources), refusedFor: hold.sources }
   if (decision?.decision === 'reject') return { ...prepared, fault: rejectionText(decision.reason) }
@@ -71,9 +71,9 @@ export function startOf({ call, tool, effect, input, fault, decision }: Prepared
   return { callId: call.id, tool: tool.name, input }
 }
 
-/** The index of the message that requests a call. */
-function placeOf({ id }: ToolCall, { messages }: CallOptions): number {
-  return messages.findLastIndex((message) => message.role === 'assistant' && message.toolCalls.some((call) => call.id === id))
+/** The index behind the message that requests a call. A provider may have shown the model something in the middle of the message. */
+function placeBehind({ id }: ToolCall, { messages }: CallOptions): number {
+  return 1 + messages.findLastIndex((message) => message.role === 'assistant' && message.toolCalls.some((call) => call.id === id))
 }
 
 /**
@@ -206,7 +206,7 @@ function toTaint({ call, tool, input }: PreparedCall): Taint {
 function toContained({ call, tool, sink }: PreparedCall, options: CallOptions, addTaint: (taint: Taint) => void): Partial<ToolContext> {
   const { policy } = options.containment!
   return {
-    shown: shownBefore(options, placeOf(call, options)),
+    shown: shownBefore(options, placeBehind(call, options)),
     humanTexts: options.containment!.humanTexts ?? humanTextsIn(options.messages),
     addTaint,
     reportHost: (host) => addTaint({ sources: [{ tool: tool?.name ?? call.name, callId: call.id, host }], isPrivate: false }),

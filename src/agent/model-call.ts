@@ -37,8 +37,8 @@ export async function callModel(
   const { options, answer, emit } = loop
   answer.startTurn()
   const request = toRequest(options, turn)
-  // A server may take its descriptions back while the model answers.
-  const descriptionTaint = options.containment && taintOfDescriptions(options.tools())
+  // A server may take its descriptions back while the model answers, and a person may delete a memory while the run waits.
+  const requestTaint = options.containment && joinTaints(options.containment.inherited, taintOfDescriptions(options.tools()))
   const relay = new Relay(loop, turn.label)
   let reply: ModelReply
   try {
@@ -59,7 +59,7 @@ export async function callModel(
   const { text, reasoning, vendor, toolCalls: requested } = faults === '' ? reply : withText(reply, reply.text + faults)
   // Tool calls are taken only when tools were offered. Data of the provider holds the other calls too, and is dropped with them.
   const mayCall = request.tools.length > 0
-  const taint = descriptionTaint && toSourced(joinTaints(descriptionTaint, taintOfReply(relay.steps, reply.sources)))
+  const taint = requestTaint && toSourced(joinTaints(requestTaint, taintOfReply(relay.steps, reply.sources)))
   const sources = reply.sources && toSources({ text, sources: reply.sources })
   const message: AssistantMessage = {
     role: 'assistant',

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { call, providerCall, ScriptedModel, texts, type ScriptedReply } from './scripted-model.ts'
+import { call, providerCall, say, ScriptedModel, texts, type ScriptedReply } from './scripted-model.ts'
 import { eventsOf, fakeTool, optionsOf, type StoryEvent } from './react-fixture.ts'
+import type { Taint } from './messages.ts'
 import { cleanTaint, type Containment } from './taint.ts'
 
 const marks = { trust: 'trusted', private: false, outbound: false } as const
@@ -41,4 +42,12 @@ test('a reply that names sources has read text of strangers, also where the prov
   )
   const message = options.messages[1]
   assert.deepEqual(message?.role === 'assistant' && message.taint, { sources: [{ tool: 'model', host: 'site.test' }], isPrivate: false })
+})
+
+test('a sub-agent that is asked behind a call of the provider, in the same reply, has read what the provider has read', async () => {
+  let shown: Taint | undefined
+  const helper = fakeTool('helper', { marks, isAgent: true, execute: async (_, context) => ((shown = context.shown), 'done') })
+  const asking = { events: providerCall('web_search', {}, 'x'), reply: { toolCalls: [call('helper', {})] } }
+  await eventsOf(optionsOf(new ScriptedModel(asking, say('Done.')), { tools: [search, helper], containment }))
+  assert.deepEqual(shown?.sources, [{ tool: 'web_search', callId: 'c1' }])
 })
