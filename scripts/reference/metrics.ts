@@ -62,7 +62,10 @@ function listMetrics(): Metric[] {
   const registry = new Registry()
   const none = async () => []
   const budgets = { budgets: () => [], budgetRefusals: () => new Map<string, number>() }
-  createMetrics({ runs: () => ({ pending: 0, running: 0 }), waiting: async () => 0, jobs: none, ...budgets, now: Date.now }, registry)
+  createMetrics(
+    { runs: () => ({ pending: 0, running: 0 }), waiting: async () => 0, jobs: none, unsealed: async () => 0, ...budgets, now: Date.now },
+    registry,
+  )
   return registry.getMetricsAsArray() as unknown as Metric[]
 }
 

@@ -7,8 +7,8 @@ export interface LedgerSource {
   tenants(): Promise<string[]>
   /** The events and heads of a tenant that are stored now, in the order of an export. */
   open(tenant: string, range?: LedgerRange): Promise<StoredLedger>
-  /** Number of events without a place in the chain. */
-  countUnsealed(tenant: string): Promise<number>
+  /** Number of events without a place in the chain, of a tenant or of all. */
+  countUnsealed(tenant?: string): Promise<number>
 }
 
 /** Times in epoch milliseconds. A part of a chain: from the first event at `since` or later to the last before the first at `until` or later. */

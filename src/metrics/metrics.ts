@@ -21,6 +21,8 @@ export interface MetricsOptions {
   waiting(): Promise<number>
   /** Numbers of pending jobs by kind, of all processes that share the database. */
   jobs(): Promise<{ kind: string; count: number }[]>
+  /** Number of events of the audit ledger that are not sealed. */
+  unsealed(): Promise<number>
   /** The known windows of budgets, by budget and unit. */
   budgets(): readonly { budget: string; unit: string; spent: number; reserved: number }[]
   /** Refusals of this process, by budget. */
@@ -32,7 +34,10 @@ export interface MetricsOptions {
 }
 
 /** Creates the metrics in an empty registry. */
-export function createMetrics({ runs, waiting, jobs, now, sharing, ...budgets }: MetricsOptions, registry = new Registry()): Metrics {
+export function createMetrics(
+  { runs, waiting, jobs, unsealed, now, sharing, ...budgets }: MetricsOptions,
+  registry = new Registry(),
+): Metrics {
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
   const liveRuns = new Gauge({
@@ -56,6 +61,17 @@ export function createMetrics({ runs, waiting, jobs, now, sharing, ...budgets }:
       waitingRuns.reset()
       const count = await waiting().catch(() => undefined)
       if (count !== undefined) waitingRuns.set(count)
+    },
+  })
+  const unsealedEvents = new Gauge({
+    name: 'agent_core_audit_unsealed',
+    help: 'Events of the audit ledger that are not sealed yet.',
+    registers,
+    aggregator: 'max',
+    async collect() {
+      unsealedEvents.reset()
+      const count = await unsealed().catch(() => undefined)
+      if (count !== undefined) unsealedEvents.set(count)
     },
   })
   const pendingJobs = new Gauge({

@@ -7,6 +7,7 @@ import { combineObservers } from '../runs/run-observer.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import type { Runs } from '../runs/runs.ts'
 import type { TracingSettings } from '../settings/settings.ts'
+import { createLedgerSource } from '../store/audit/read.ts'
 import type { Database } from '../store/database.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 
@@ -29,10 +30,12 @@ interface MeasureOptions {
 export async function openMeasures(stack: AsyncDisposableStack, options: MeasureOptions) {
   const { database, agent, budgets, runStore, runs, sharing, now } = options
   const tracing = await openTracing(stack, options)
+  const source = createLedgerSource(database)
   const metrics = createMetrics({
     runs: () => runs().counts(),
     waiting: () => runStore.countUnclaimed(),
     jobs: () => database.jobs.count(),
+    unsealed: () => source.countUnsealed(),
     budgets: () => budgets.figures((agent().config.budgets ?? []).map(({ name }) => name)),
     budgetRefusals: () => budgets.refusals,
     now,

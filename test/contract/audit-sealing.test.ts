@@ -70,3 +70,12 @@ test('an act is sealed within seconds, and a signed head is sent to the operator
     /^LedgerBroken: seq 901: missing: the given head is of seq \d+, and the ledger ends at seq 900/,
   )
 })
+
+test('a metric counts the events that are not sealed', async (t) => {
+  const service = await startService(t, { environment: { METRICS_PUBLIC: 'true' } })
+  const { database } = await openLedger(t, service)
+  const count = async () => Number(/^agent_core_audit_unsealed (\d+)$/m.exec((await service.client.request('GET', '/metrics')).text)![1])
+  await until(count, (unsealed) => unsealed === 0)
+  await database.all.unit((connection) => createRecord(database.db)(connection, 'default', [newAuditEvent()]))
+  assert.equal(await count(), 1)
+})

@@ -75,12 +75,11 @@ export function createLedgerSource(database: Database): LedgerSource {
       return { links: within(links(), range), end, cut }
     },
     async countUnsealed(tenant) {
-      const unsealed = events(tenant).where(sql<boolean>`seq is null`)
-      const { rows } = await query(
-        database.forTenant(tenant).read,
-        unsealed.select(({ fn }) => fn.countAll<number>().as('count')),
+      const unsealed = db.selectFrom('audit_events').where(sql<boolean>`seq is null`)
+      const counted = (tenant === undefined ? unsealed : unsealed.where('tenant', '=', tenant)).select(({ fn }) =>
+        fn.countAll<number>().as('count'),
       )
-      return rows[0]?.count ?? 0
+      return (await query(tenant === undefined ? all.read : database.forTenant(tenant).read, counted)).rows[0]?.count ?? 0
     },
   }
 }
