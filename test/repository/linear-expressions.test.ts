@@ -42,6 +42,7 @@ const boundedParts: Record<string, string> = {
 const madeLater: Record<string, string> = {
   'configuration/redact.ts': 'the linear pattern of references',
   'configuration/schema-walk.ts': 'patterns of the schema of the configuration itself',
+  'evals/scorers/linear-pattern.ts': 'the syntax of a pattern of at most 1,000 characters, and single characters',
   'files/context-text.ts': 'a literal around a mark of letters; a lazy text that is looked through once',
   'http/server/other-methods.ts': 'the paths of routes, matched with the paths of other routes when the service starts',
   'json/schema/ajv.ts': 'patterns of a server or a caller, which the guarded compiler checks in a context with a time limit',

@@ -119,10 +119,10 @@ class Compiler {
   }
 
   private quantifier(): [string, number, number] {
-    const [text = '', min, comma, max] = /^(?:[*+?]|\{(\d+)(,?)(\d*)\})/.exec(this.pattern.slice(this.at)) ?? []
+    const [text = '', min, comma, max] = /^(?:[*+?]|\{(\d+)(?:(,)(\d*))?\})/.exec(this.pattern.slice(this.at)) ?? []
     if (text === '*' || text === '+') return [text, text === '+' ? 1 : 0, Infinity]
     if (text === '?' || text === '') return [text, 0, 1]
-    return [text, Number(min), comma === '' ? Number(min) : max === '' ? Infinity : Number(max)]
+    return [text, Number(min), comma === undefined ? Number(min) : max === '' ? Infinity : Number(max)]
   }
 
   private atom(): Instruction[] {

@@ -234,7 +234,7 @@ function toInput({ messages, data_filter_hints: hints, response_schema: schema, 
   return {
     ...(messages && { messages: messages.map(({ role, content }) => ({ role: chatRoles[role], content })) }),
     ...(hints && { data_filter_hints: toFilters(hints) }),
-    ...(schema && { response_schema: schema as ExampleInput['response_schema'] & object }),
+    ...(schema && { response_schema: schema }),
     ...(instructions != null && { instructions }),
   }
 }

@@ -1,6 +1,6 @@
 import type { Kysely, QueryCreator } from 'kysely'
 import type { AuditEvent } from '../../audit/event.ts'
-import { allSettledOrThrow, paramsOf, statement, syncChange, type Connection, type Param, type SyncConnection } from '../database.ts'
+import { allSettledOrThrow, paramsOf, statement, type Connection, type Param } from '../database.ts'
 import { json, toText } from '../rows.ts'
 import type { AuditEventRow, Tables } from '../tables.ts'
 
@@ -13,16 +13,6 @@ export function createRecord(db: Kysely<Tables>, wake: () => void = () => undefi
   return async (connection: Connection, tenant: string, events: readonly AuditEvent[]): Promise<void> => {
     if (events.length === 0) return
     await allSettledOrThrow(events.map((event) => insert(connection, toRow(tenant, event))))
-    wake()
-  }
-}
-
-/** `createRecord`, for units of work that run all of their statements at once. */
-export function createRecordAtOnce(db: Kysely<Tables>, wake: () => void = () => undefined) {
-  const insert = syncChange(db, insertEvent)
-  return (connection: SyncConnection, tenant: string, events: readonly AuditEvent[]): void => {
-    if (events.length === 0) return
-    for (const event of events) insert(connection, toRow(tenant, event))
     wake()
   }
 }
