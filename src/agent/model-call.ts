@@ -2,6 +2,7 @@ import { argumentsOf } from './call.ts'
 import { shownBefore, toHold, toSink } from './containment.ts'
 import type { EndReason, TextLabel } from './events.ts'
 import { fitTranscript } from './history.ts'
+import type { Rewrite } from './images/rewrite.ts'
 import { isQuestion } from './inbox.ts'
 import type { AssistantMessage, Message, Taint, ToolCall } from './messages.ts'
 import { isDemand, type ModelOptions, type ModelReply, type ModelRequest, type ToolChoice, type ToolOffer } from './model.ts'
@@ -22,6 +23,8 @@ export interface TurnOptions {
   isBare?: true
   /** True: messages of people are not delivered before the turn ends, because they change a plan. */
   isPlanned?: true
+  /** Rewrites a reply that a program reads, where pictures are taken out. */
+  rewrite?: Rewrite
 }
 
 export interface Turn {
@@ -39,7 +42,7 @@ export async function callModel(
   const request = toRequest(options, turn)
   // A server may take its descriptions back while the model answers, and a person may delete a memory while the run waits.
   const requestTaint = options.containment && joinTaints(options.containment.inherited, taintOfDescriptions(options.tools()))
-  const relay = new Relay(loop, turn.label)
+  const relay = new Relay(loop, turn)
   let reply: ModelReply
   try {
     reply = await options.model.reply(request, relay.take, options.signal)

@@ -2,6 +2,7 @@ import type { EndReason, Step } from './events.ts'
 import { deliverWaiting, isQuestion, isSteer } from './inbox.ts'
 import { answerTurns, isAnswered, lastText, resumeCalls, turns } from './loop.ts'
 import { BudgetSpent } from './meter.ts'
+import type { Rewrite } from './images/rewrite.ts'
 import type { JsonObject, Instruction, Message } from './messages.ts'
 import { offersOf } from './model-call.ts'
 import type { Loop, LoopOptions } from './options.ts'
@@ -94,11 +95,13 @@ async function makePlan(loop: Loop, kind: 'plan' | 'change' | 'adapt', { plan = 
   const end = async (made: Pick<Step, 'log' | 'output' | 'status'>) =>
     emit({ type: 'step_end', step: { ...start, ...made, durationMs: options.now() - start.startedAt } })
   await emit({ type: 'step_start', step: start })
-  const turn = await turns(loop, { label: undefined, mayCall: false }, loop.callLimit - 1).catch(async (error: unknown) => {
-    // A run that goes on later plans in another step.
-    if (error instanceof BudgetSpent) await end({ log: error.message, output: { error: error.message }, status: 'error' })
-    throw error
-  })
+  const turn = await turns(loop, { label: undefined, mayCall: false, rewrite: rewritePlan }, loop.callLimit - 1).catch(
+    async (error: unknown) => {
+      // A run that goes on later plans in another step.
+      if (error instanceof BudgetSpent) await end({ log: error.message, output: { error: error.message }, status: 'error' })
+      throw error
+    },
+  )
   const text = turn?.message.text ?? ''
   const output = kind === 'plan' ? planFrom(text) : (parsePlan(text) ?? [])
   const log = output.length > 0 ? toList(output) : 'Nothing is left to be done.'
@@ -276,6 +279,17 @@ export function parsePlan(text: string): string[] | undefined {
   if (!list) return undefined
   const steps = list.map(toStep).filter((step) => step !== '')
   return steps.slice(0, maxSteps).map((step) => step.slice(0, maxStepCharacters).toWellFormed())
+}
+
+/** Steps stand beside other texts, so the beginning of a picture in a step goes too. */
+const rewritePlan: Rewrite = (reply, toText) => {
+  const steps = parsePlan(reply)
+  const rewritten = steps?.map((step) =>
+    toText(step)
+      .replaceAll('![', '[')
+      .replace(/<(?=[a-z][^>]*$)/i, ''),
+  )
+  return steps && steps.some((step, at) => step !== rewritten![at]) ? JSON.stringify(rewritten) : reply
 }
 
 function parseList(text: string): unknown[] | undefined {

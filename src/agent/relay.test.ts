@@ -65,3 +65,42 @@ test('an answer in a fence, an attempt that broke off, and a plan are without pi
   })
   assert.doesNotMatch(JSON.stringify([plan.events, plan.options.messages]), /evil/)
 })
+
+test('escapes in the JSON of an answer hide no picture', async () => {
+  const answerSchema = { schema: {}, maxRepairs: 0, faultOf: async () => undefined }
+  const texts = {
+    sign: String.raw`\u0021[a](http://evil.test/1)`,
+    slash: String.raw`![b](http:\/\/evil.test/2)`,
+    tag: String.raw`<img\nsrc=\"http://evil.test/3\">`,
+    definition: String.raw`![m]\n\n[m]: http://evil.test/4`,
+    own: '![c](https://own.test/x.png)',
+    count: '1.0',
+  }
+  const pairs = Object.entries(texts).map(([name, text]) => `"${name}": ${name === 'count' ? text : `"${text}"`}`)
+  const { events, options } = await run([say(['```json\n{', pairs.join(','), '}\n```'])], { answerSchema })
+  const shown = events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('')
+  assert.deepEqual([options.messages.at(-1)?.text, /evil/.test(JSON.stringify(JSON.parse(shown)))], [shown, false], shown)
+  const { sign, own, count } = JSON.parse(shown) as Record<string, unknown>
+  assert.deepEqual([sign, own, count], ['a', '![c](https://own.test/x.png)', 1])
+})
+
+test('escapes in a plan, and a picture that begins in a step and ends in its result, show no picture', async () => {
+  const steps = String.raw`Here is " a plan: ["\u0021[a](http://evil.test/1)", "<img\nsrc=http:\/\/evil.test/2>", "![m]", "Look. ![b"]`
+  const traits = { tools: [fakeTool('look')], workflow: planExecute }
+  const { events, options } = await run([say(steps), say('1.'), say('2.'), say('3.'), say('](http://evil.test/3)'), say('Done.')], traits)
+  assert.doesNotMatch(JSON.stringify([events, options.messages]), /evil\.test\/[12]/)
+  assert.doesNotMatch(textsOf(events).join(''), /!\[/)
+  const plan = events.find((event) => event.type === 'step_end')
+  assert.deepEqual(plan?.type === 'step_end' && plan.step.output, ['a', 'image', '[m]', 'Look. [b'])
+})
+
+test('a definition in another text of the run than its picture makes no picture', async () => {
+  const look = (text: string) => ({ events: texts(text), reply: { toolCalls: [call('look', {})] } })
+  const definition = '[m]: http://evil.test/x'
+  const behind = await run([look('See ![m]'), say(`So.\n\n${definition}`)], { tools: [fakeTool('look')] })
+  assert.doesNotMatch(textsOf(behind.events).join('\n'), /evil/)
+  const before = await run([look(definition), say('See ![m]')], { tools: [fakeTool('look')] })
+  assert.doesNotMatch(textsOf(before.events).join('\n'), /!\[m/)
+  const links = await run([look('Hm.'), say(`See [m]\n\n${definition}`)], { tools: [fakeTool('look')] })
+  assert.match(textsOf(links.events).join('\n'), /evil/)
+})

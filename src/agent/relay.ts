@@ -1,5 +1,8 @@
 import type { TextLabel } from './events.ts'
 import { ImageFilter } from './images/image-filter.ts'
+import { rewriteJson, withoutPictures, type Rewrite } from './images/rewrite.ts'
+import { isQuestion } from './inbox.ts'
+import type { Message } from './messages.ts'
 import type { ModelReply, ModelSink } from './model.ts'
 import type { Loop } from './options.ts'
 import { brokenOff, ProviderSteps } from './provider-steps.ts'
@@ -15,12 +18,16 @@ export class Relay {
   private fence: CodeFence | undefined
   /** Take pictures of foreign hosts out of the text, and out of the reasoning. */
   private images: { text: ImageFilter; reasoning: ImageFilter } | undefined
+  /** Present for a reply that a program reads: pictures are taken out of the whole reply. */
+  private rewrite: Rewrite | undefined
+  private readonly ofTurn: Rewrite | undefined
   /** True when something was published that a further attempt voids. */
   private isPublished: boolean
 
-  constructor(loop: Loop, label: TextLabel | undefined) {
+  constructor(loop: Loop, { label, rewrite }: { label: TextLabel | undefined; rewrite?: Rewrite }) {
     this.loop = loop
     this.label = label
+    this.ofTurn = rewrite
     this.isPublished = label !== undefined
     this.begin()
   }
@@ -31,6 +38,7 @@ export class Relay {
       case 'text': {
         if (this.images) void this.publishReasoning(this.images.reasoning.end())
         const text = this.fence ? this.fence.take(event.text) : event.text
+        if (this.rewrite) return undefined
         return this.publish(this.images ? this.images.text.take(text) : text)
       }
       case 'reasoning':
@@ -58,17 +66,22 @@ export class Relay {
       return fence ? withText(reply, fence.text) : reply
     }
     void this.publishReasoning(images.reasoning.end())
-    void this.publish(images.text.take(rest) + images.text.end())
-    const reasoning = new ImageFilter(this.loop.options.imageHosts ?? [])
-    const withoutImages = withText({ ...reply, reasoning: reasoning.take(reply.reasoning) + reasoning.end() }, images.text.text)
+    const hosts = this.loop.options.imageHosts ?? []
+    const last = this.rewrite ? this.rewrite(fence?.text ?? reply.text, (text) => withoutPictures(text, hosts)) : rest
+    void this.publish(images.text.take(last) + images.text.end())
+    const withoutImages = withText({ ...reply, reasoning: withoutPictures(reply.reasoning, hosts) }, images.text.text)
     // Without its pictures, the text has other places.
     return withoutImages.text === reply.text ? withoutImages : withoutPlaces(withoutImages)
   }
 
   private begin(): void {
-    const { answerSchema, imageHosts } = this.loop.options
+    const { answerSchema, imageHosts, messages } = this.loop.options
     this.fence = this.label === 'answer' && answerSchema !== undefined ? new CodeFence() : undefined
-    this.images = imageHosts && { text: new ImageFilter(imageHosts), reasoning: new ImageFilter(imageHosts) }
+    this.rewrite = imageHosts && (this.fence ? rewriteJson : this.ofTurn)
+    this.images = imageHosts && {
+      text: new ImageFilter(imageHosts, textsOfRun(messages)),
+      reasoning: new ImageFilter(imageHosts),
+    }
   }
 
   private publish(text: string): Promise<void> | undefined {
@@ -101,6 +114,11 @@ export function withText(reply: ModelReply, text: string): ModelReply {
   if (reply.text === text) return reply
   const { vendor: _vendor, ...rest } = reply
   return { ...rest, text }
+}
+
+/** The texts of the model since the question. */
+function textsOfRun(messages: readonly Message[]): string[] {
+  return messages.slice(messages.findLastIndex(isQuestion) + 1).flatMap((message) => (message.role === 'assistant' ? [message.text] : []))
 }
 
 function withoutPlaces(reply: ModelReply): ModelReply {

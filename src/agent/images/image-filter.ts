@@ -46,10 +46,13 @@ export class ImageFilter extends PieceReader {
   private isLineBlank = true
   private isLineStart = false
 
-  constructor(hosts: readonly string[]) {
+  /** `earlier`: texts that a client may show before the text, with their definitions and references. */
+  constructor(hosts: readonly string[], earlier: readonly string[] = []) {
     super()
     this.hosts = hosts
     this.tags = new TagFilter(hosts)
+    this.hasReference = earlier.some((text) => text.includes('!['))
+    this.hasForeignDefinition = earlier.some((text) => text.includes(']:'))
   }
 
   /** Accepts a piece, and returns what may be shown; empty while that is open. */
