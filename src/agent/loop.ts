@@ -105,8 +105,9 @@ async function takeTurn(loop: Loop, turnOptions: TurnOptions): Promise<Turn & { 
   const { message, usage, finish } = await callModel(loop, turnOptions)
   // 3. Append the message to the transcript and emit `turn`: a run can resume from here.
   options.messages.push(message)
-  const calls = message.toolCalls.length > 0 ? await prepareCalls(message.toolCalls, options) : []
-  const starts = firstStart(calls, options)
+  const hasCalls = message.toolCalls.length > 0
+  const calls = hasCalls ? await prepareCalls(message.toolCalls, options) : []
+  const starts = hasCalls ? firstStart(calls, options) : undefined
   await loop.emit({ type: 'turn', message, usage, finish, startedAt, endedAt: options.now(), ...(starts && { starts }) })
   return { message, finish: finish === 'tool_calls' ? 'stop' : finish, calls }
 }

@@ -5,7 +5,6 @@ import type { JsonObject, TaintSource } from '../../agent/messages.ts'
 import { hashOf, newSalt, type AuditAction, type AuditEvent, type AuditOutcome } from '../../audit/event.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import type { RunKey } from '../run.ts'
-import { maxLosses } from '../log/outcome.ts'
 import type { LapsedCall, OpenCall, RunActs } from '../run-store.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { ExecutionPorts } from './ports.ts'
@@ -96,9 +95,9 @@ export function actsOfApproved(event: ApprovedStartEvent, run: LiveRun, progress
   return [toStarted({ ...deps, key: run.key, agent: run.agent }, event, event.salt)]
 }
 
-/** The end of a run: calls with a start and no end do not go on. Of a run that kills processes, the progress is not read. */
-export function actsAtEnd(run: LiveRun, { openCalls }: Progress, deps: ExecutionPorts): RunActs | undefined {
-  if ((openCalls.size === 0 && run.losses <= maxLosses) || !isAudited(run.agent)) return undefined
+/** The end of a run with open calls, perhaps: calls with a start and no end do not go on. */
+export function actsAtEnd(run: LiveRun, deps: ExecutionPorts): RunActs | undefined {
+  if (!isAudited(run.agent)) return undefined
   const context = { ...deps, key: run.key, agent: run.agent }
   return (open) => open.map((call) => toUnknown(context, call))
 }

@@ -12,10 +12,10 @@ import type { LiveRun } from '../ownership/live-run.ts'
 import { citationsOf, citationsOfSources } from './citations.ts'
 import { actsAtEnd } from './acts.ts'
 import { reasonOfError } from './answer-schema.ts'
-import { outputOf, stepsOf, toAnswerStep } from '../log/outcome.ts'
+import { maxLosses, outputOf, statusOfEnd, stepsOf, toAnswerStep } from '../log/outcome.ts'
 import { checkpoint, hasUnstored, settlementsOf, type Progress } from './progress.ts'
 import type { EndEvent, LoggedEvent } from '../run.ts'
-import { statusOfEnd } from '../log/outcome.ts'
+
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
 import { hintNames } from '../window/filters.ts'
 import { nextWindowStart, toSizedMessage } from '../window/window.ts'
@@ -129,7 +129,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: nu
     cost: costs.length === 0 ? undefined : costs.reduce((sum, entry) => sum + entry.usage, 0),
     tools: steps.length === 0 ? [] : toolsOf(steps),
     settlements: run.meter && settlementsOf(run.meter),
-    acts: actsAtEnd(run, progress, deps),
+    acts: progress.openCalls.size > 0 || run.losses > maxLosses ? actsAtEnd(run, deps) : undefined,
   }
 }
 
