@@ -49,6 +49,21 @@ function registerConfigurationContract(database: () => Database): void {
     ])
   })
 
+  test('the event of a change with many paths has the first of them, and how many are left out', async () => {
+    const store = await open()
+    const diff = Array.from({ length: 4000 }, (_, index) => `tools[${index}].${'x'.repeat(90)}`)
+    const change = made('a: 1', { diff, isAudited: true, actor: { tenant: 't', issuer: 'i', sub: 's' } })
+    assert.equal(await store.add(change, 0), true)
+    assert.deepEqual((await store.list())[0]!.diff, diff)
+    const { db } = database()
+    const events = db.selectFrom('audit_events').select('data').where('config_version', '=', change.version)
+    const data = (await events.execute()).map((row) => JSON.parse(row.data!) as { diff: string[]; omitted: number })
+    assert.deepEqual(
+      data.map((event) => [event.diff, event.omitted]),
+      [[diff.slice(0, 163), 3837]],
+    )
+  })
+
   test('of concurrent changes after the same configuration the first wins and the others change nothing', async () => {
     const stores = await Promise.all(Array.from({ length: 5 }, () => open()))
     const added = await Promise.all(stores.map((store, index) => store.add(made(`a: ${index}`), 0)))

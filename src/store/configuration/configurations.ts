@@ -172,9 +172,15 @@ export async function openConfigurationStore(database: Database, options: Config
 
 function toAct({ kind, version, diff, isAudited }: NewConfiguration, before: string | null): Act {
   const action = kind === 'restore' ? 'configuration.restored' : 'configuration.changed'
-  const data = { kind, from: before, to: version, diff: [...diff] }
+  let length = 0
+  const paths = diff.filter((path) => (length += path.length) <= maxDiffLength)
+  const omitted = diff.length - paths.length
+  const data = { kind, from: before, to: version, diff: paths, ...(omitted > 0 && { omitted }) }
   return { action, target: 'configuration', data, configVersion: version, isAudited }
 }
+
+/** Characters of the paths of an event. A longer event would not fit into a line of an export. The history of the configuration has all paths. */
+const maxDiffLength = 16_384
 
 const notStored: ChangeKind[] = ['memory', 'start']
 const fromFile: ChangeKind[] = ['seed', 'edit']
