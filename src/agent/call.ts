@@ -171,10 +171,17 @@ export async function execute(
   const taint = options.containment && toTaint(prepared)
   if (answer) return { ...ended(prepared, step, toClientOutcome(answer)), taint }
   if (!tool || fault) return { ...ended(prepared, step, refused(fault ?? '')), ...(refusedFor && { refusedFor }) }
-  const { headers, caller, session, sessionId, contextFiles, latestOutput = noOutput, keepArtifact, showImage, signal, now } = options
+  const { headers, caller, session, sessionId, contextFiles, keepArtifact, showImage, signal, now } = options
   const { filters, model, meter, trace, suspensionOf } = options
   const traceparent = trace?.traceparentOf(call.id)
   let inside: Taint | undefined
+  const addTaint = (more: Taint) => void (inside = joinTaints(inside, more))
+  const latestOutput = (name: string) => {
+    const latest = options.latestStep?.(name)
+    if (latest && options.containment && !hasResult(options, latest.id))
+      addTaint({ sources: [{ tool: name, callId: latest.id }], isPrivate: true })
+    return latest?.output
+  }
   const callContext = {
     callId: call.id,
     inner,
@@ -188,7 +195,7 @@ export async function execute(
     ...(suspensionOf && { maySuspend: true }),
     ...(suspension && { resumed: toResumed(suspension, options) }),
     ...(filters.length === 0 ? wholeScope : scopeOf(tool, options.allTools ?? options.tools(), filters)),
-    ...(options.containment && toContained(prepared, options, (more) => (inside = joinTaints(inside, more)))),
+    ...(options.containment && toContained(prepared, options, addTaint)),
   }
   const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput }
   const outcome = await runTool(tool, input, { context, keepArtifact, showImage, signal, now })
@@ -218,7 +225,10 @@ function toResumed({ callId, state }: Suspension, { decisionFor }: CallOptions):
   return { state, answerTo: (question) => decisionFor?.(toQuestionId(callId, question)) }
 }
 
-const noOutput = () => undefined
+/** True when the model was shown the result of a call: the taint of the result is in the transcript. Other agents have other transcripts. */
+function hasResult({ messages }: CallOptions, callId: string): boolean {
+  return messages.some((message) => message.role === 'tool' && message.callId === callId)
+}
 
 function ended(call: PreparedCall, start: StepStart, outcome: ToolOutcome): EndedCall {
   const { isError, output, text, images, log, durationMs, artifacts, pendingCalls, suspended } = outcome

@@ -2,8 +2,8 @@ import type { Answer } from './answer.ts'
 import type { Decision, Suspension } from './approval.ts'
 import type { Containment } from './taint.ts'
 import type { Caller, DataFilter, DataScope, ShowImage, Tool } from './tool.ts'
-import type { Inbox, KeepArtifact, JsonSchema, JsonValue, Message, Steer } from './messages.ts'
-import type { Emit, EndReason } from './events.ts'
+import type { Inbox, KeepArtifact, JsonSchema, Message, Steer } from './messages.ts'
+import type { Emit, EndReason, Step } from './events.ts'
 import type { Model, ModelMeter, ModelOptions, RunTrace } from './model.ts'
 
 /** Everything that an agent needs: its model and tools, its position, and the outside world as arguments. */
@@ -103,8 +103,8 @@ export interface CallOptions {
   /** The caller's id of the conversation. */
   sessionId: string
   contextFiles: readonly string[]
-  /** The last output of a tool in the run; default: none. */
-  latestOutput?(tool: string): JsonValue | undefined
+  /** The last successful step of a tool in the run, also of another agent of the run; default: none. */
+  latestStep?(tool: string): Pick<Step, 'id' | 'output'> | undefined
   signal: AbortSignal
   keepArtifact: KeepArtifact
   /** Absent for a model without vision. */

@@ -28,7 +28,7 @@ type CommonOptions = Pick<
   | 'session'
   | 'sessionId'
   | 'contextFiles'
-  | 'latestOutput'
+  | 'latestStep'
   | 'decisionFor'
   | 'filters'
   | 'keepArtifact'

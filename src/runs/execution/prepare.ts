@@ -194,8 +194,8 @@ export function agentOptions(
     contextFiles: request.contextFiles ?? [],
     isDown: (tool: string) => isDown(tool, listings),
     // Models use the fitted name of a tool.
-    latestOutput: (tool: string) =>
-      progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success')?.output,
+    latestStep: (tool: string) =>
+      progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success'),
     windowTokens: config.memory.history_tokens,
     keepArtifact: (...file: Parameters<KeepArtifact>) => (keep ??= keeper(run, progress.turn.session, artifactsOf(progress)))(...file),
     showImage: model.seesImages
