@@ -5,7 +5,11 @@ import canonicalize from 'canonicalize'
  * written. Half a surrogate pair becomes U+FFFD, as in both databases.
  */
 export function canonicalJson(value: unknown): string {
-  return canonicalize(toWellFormed(JSON.parse(JSON.stringify(value)))) ?? 'null'
+  try {
+    return canonicalize(value) ?? 'null'
+  } catch {
+    return canonicalize(toWellFormed(JSON.parse(JSON.stringify(value)))) ?? 'null'
+  }
 }
 
 function toWellFormed(value: unknown): unknown {
