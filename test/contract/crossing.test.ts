@@ -32,11 +32,14 @@ const unowned = new Set([
   'deleteConsoleSession',
 ])
 
-/** What callers of the owner's tenant share: documents, and for operators the runs, logs, callbacks and budgets of all callers. */
+/** What callers of the owner's tenant share: documents, and for operators the runs, logs, callbacks, budgets and datasets of all callers. */
 const sharedInTenant: Record<string, string[]> = {
   user: ['getKnowledge', 'getKnowledgeByDocumentId'],
   viewer: ['getKnowledge', 'getKnowledgeByDocumentId'],
-  operator: ['getKnowledge', 'getKnowledgeByDocumentId', 'getRuns', 'getLogs', 'getCallbacks', 'getBudgets'],
+  operator: [
+    ...['getKnowledge', 'getKnowledgeByDocumentId', 'getRuns', 'getLogs', 'getCallbacks', 'getBudgets'],
+    ...['getDatasets', 'getDatasetsById', 'getDatasetsByIdExamples', 'getDatasetsByIdExamplesByExampleId'],
+  ],
 }
 
 /** Operations on the session of a header: for another caller, a session that does not exist yet. */
