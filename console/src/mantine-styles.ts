@@ -1,6 +1,7 @@
 /**
  * Styles of the Mantine components in use, in Mantine's order, so that a component overrides the styles of inner components. All of
  * Mantine's styles would be twice as large. A new component needs a line here; `mantine-styles.test.ts` names the line.
+ * Styles of one screen alone stand there.
  */
 import '@mantine/core/styles/baseline.layer.css'
 import '@mantine/core/styles/default-css-variables.layer.css'
@@ -30,11 +31,8 @@ import '@mantine/core/styles/Drawer.layer.css'
 import '@mantine/core/styles/Fieldset.layer.css'
 import '@mantine/core/styles/Menu.layer.css'
 import '@mantine/core/styles/Modal.layer.css'
-import '@mantine/core/styles/Pill.layer.css'
-import '@mantine/core/styles/PillsInput.layer.css'
 import '@mantine/core/styles/NumberInput.layer.css'
 import '@mantine/core/styles/PasswordInput.layer.css'
-import '@mantine/core/styles/Progress.layer.css'
 import '@mantine/core/styles/Tooltip.layer.css'
 import '@mantine/core/styles/SegmentedControl.layer.css'
 import '@mantine/core/styles/Skeleton.layer.css'

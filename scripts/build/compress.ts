@@ -6,8 +6,8 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 
 /** Markdown is for programs, most of which ask for no encoding. */
 const compressible = /\.(js|css|svg|json|txt|wasm|ttf)$/
-/** A smaller file takes four packets at most as it is. */
-const minBytes = 5_000
+/** A smaller file takes six packets at most as it is. */
+const minBytes = 8_000
 
 /** Writes `<name>.br` and `<name>.gz` beside each larger text file of a folder, at the highest level. Files that compression makes larger are left alone. */
 export async function compressFiles(folder: string): Promise<void> {

@@ -41,6 +41,7 @@ browserTest(
     await page.getByText('And the year before.').waitFor()
     await page.getByRole('button', { name: 'Copy answer' }).nth(1).waitFor()
     const messages = page.getByRole('region', { name: 'Messages' })
+    await messages.getByText('And before?').waitFor()
     const texts = (await messages.innerText()).replace(/\s+/g, ' ')
     assert.match(texts, /Tell me all\..*calculator.*Shorter, please\..*Shorter it is\..*And before\?.*And the year before\./)
     await page.reload()

@@ -4,6 +4,9 @@ import { messageOf } from '../api/errors.ts'
 import { useTools } from '../api/tools.ts'
 import { notify } from '../parts/notify.ts'
 import { useCreateSubAgent } from './queries.ts'
+// Of `MultiSelect`, which no other screen has.
+import '@mantine/core/styles/Pill.layer.css'
+import '@mantine/core/styles/PillsInput.layer.css'
 
 const workflows = [
   { value: 'react', label: 'Step by step' },
