@@ -204,6 +204,7 @@ export function toRow(run: NewRun, session: string): Row {
     endedAt: undefined,
     continuable: false,
     isUnstored: run.unstored !== undefined,
+    configVersion: run.configVersion,
     error: undefined,
     log: undefined,
     place: queueOrder,

@@ -223,8 +223,16 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
 
   finish = async (key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> => {
     const row = this.requireHeld(key, fence)
-    const { status, continuable, endedAt, error, log, message, jobs, acts } = ended
-    Object.assign(row, { status, continuable, endedAt, error, log: structuredClone(log), request: continuable ? ended.request : undefined })
+    const { status, continuable, endedAt, error, log, message, jobs, acts, configVersion } = ended
+    Object.assign(row, {
+      status,
+      continuable,
+      endedAt,
+      error,
+      configVersion,
+      log: structuredClone(log),
+      request: continuable ? ended.request : undefined,
+    })
     if (!continuable) this.steps.delete(runKeyText(key))
     if (message) append(this.sessionOf(row), message)
     this.jobs.push(...jobs)
