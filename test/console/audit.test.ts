@@ -27,6 +27,7 @@ browserTest('Audit: an auditor sees the ledger alone, filters it and opens an ev
   await page.getByRole('textbox', { name: 'Target' }).fill(`key:${made[1]}`)
   await page.getByRole('textbox', { name: 'Target' }).press('Enter')
   await rows.filter({ hasText: 'Key revoked' }).waitFor({ state: 'detached' })
+  await rows.first().waitFor()
   assert.equal(await rows.count(), 1)
   await rows.getByRole('button').click()
   await rows.getByText('"bea"').waitFor()

@@ -73,7 +73,8 @@ for (const { name, environmentOf } of databases)
     assert.equal((await service.client.request('DELETE', '/core/v1/sessions/s1')).status, 200)
     const { text, events } = await hashes()
     assert.equal(events.length, before.events.length)
-    for (const word of words) assert.ok(!text.includes(word), word)
+    // A hash or a signature may have the same characters.
+    for (const word of words) assert.doesNotMatch(text, new RegExp(`(?<![\\w-])${word}(?![\\w-])`))
     const known = await until(salts, (map) => events.every(({ id }) => map.get(id) === null))
     assert.deepEqual(
       events.map(({ id }) => known.get(id)),
