@@ -45,7 +45,12 @@ function faultsOfBody(status: number, headers: Exchange['headers'], text: string
   if (text.length >= maxText) return []
   let body: unknown
   try {
-    body = JSON.parse(text)
+    body = type.includes('ndjson')
+      ? text
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line) as unknown)
+      : JSON.parse(text)
   } catch {
     return ['the body is no JSON']
   }

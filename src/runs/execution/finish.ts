@@ -12,7 +12,7 @@ import type { LiveRun } from '../ownership/live-run.ts'
 import { citationsOf, citationsOfSources } from './citations.ts'
 import { actsAtEnd } from './acts.ts'
 import { reasonOfError } from './answer-schema.ts'
-import { maxLosses, outputOf, statusOfEnd, stepsOf, toAnswerStep } from '../log/outcome.ts'
+import { outputOf, statusOfEnd, stepsOf, toAnswerStep } from '../log/outcome.ts'
 import { checkpoint, hasUnstored, settlementsOf, type Progress } from './progress.ts'
 import type { EndEvent, LoggedEvent } from '../run.ts'
 
@@ -129,7 +129,8 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: nu
     cost: costs.length === 0 ? undefined : costs.reduce((sum, entry) => sum + entry.usage, 0),
     tools: steps.length === 0 ? [] : toolsOf(steps),
     settlements: run.meter && settlementsOf(run.meter),
-    acts: progress.openCalls.size > 0 || run.losses > maxLosses ? actsAtEnd(run, deps) : undefined,
+    // Where the checkpoints could not be read, the ledger knows whether calls are open.
+    acts: progress.openCalls.size > 0 || (run.fence > 1 && !progress.isRestored) ? actsAtEnd(run, deps) : undefined,
   }
 }
 

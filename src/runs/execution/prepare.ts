@@ -104,6 +104,7 @@ export async function loadProgress(
   progress.messages = request.continuation ? [...messages, ...request.continuation.flatMap(toBroughtMessages)] : messages
   progress.storedMessages = progress.messages.length
   if (run.fence > 1) await loadCheckpoints(run, progress, store)
+  progress.isRestored = true
   if (media) await times.during('store', () => loadResultImages(run, progress, media.results, store))
 }
 

@@ -52,6 +52,8 @@ export interface Progress {
   completeEvents: number
   /** Number of messages that were delivered to the run. */
   deliveries: number
+  /** Present once the checkpoints of earlier processes are read. */
+  isRestored?: true
   end: LoopEnd
   /** Absent: containment is not configured. */
   containment?: Containment
