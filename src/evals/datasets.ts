@@ -108,9 +108,7 @@ function examplesOf(
     { session, source }: Partial<Pick<NewExample, 'session' | 'source'>> = {},
   ): Promise<StoredExample> {
     const { id, name, tags, source: _source, ...content } = example
-    const bytes = bytesOf(example)
-    if (bytes > maxExampleBytes)
-      throw new ServiceError('input_too_large', `The example has ${bytes} bytes; ${maxExampleBytes} are the most.`)
+    refuseLarge(example)
     const max = config().max_examples
     const stored = { id, name, tags, source, session, content: content as unknown as JsonObject, createdAt: now(), media: [] }
     const added = await store.addExample(tenant, dataset, stored, max)
@@ -179,7 +177,13 @@ function toChanges({ id, content }: StoredExample, { isDetached, name, tags, ...
   const draft = toExample({ name: '', ...kept, ...recorded, input: { ...kept.input, ...recorded.input } }, { id, time: kept.time })
   const { id: _id, name: _name, tags: _tags, source: _source, ...rewritten } = draft
   const next = { ...kept, ...(isRewritten ? rewritten : { original }), ...(expected && { expected }) }
+  refuseLarge({ ...next, id, name: name ?? '', tags: [], source: null })
   return { ...changes, content: next as unknown as JsonObject }
+}
+
+function refuseLarge(example: Example): void {
+  const bytes = bytesOf(example)
+  if (bytes > maxExampleBytes) throw new ServiceError('input_too_large', `The example has ${bytes} bytes; ${maxExampleBytes} are the most.`)
 }
 
 const maxName = 100

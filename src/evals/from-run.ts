@@ -69,7 +69,8 @@ export function exampleFromRun(recorded: RecordedRun, { id, name, configVersion,
     tags: [...tags],
     source: { request_id: requestId, config_version: configVersion },
     time: startedAt,
-    ...(!record || record.isCut || !isComplete ? { reduced: true } : {}),
+    // The bytes of pictures and files are not part of an example.
+    ...(!record || record.isCut || !isComplete || history.some(({ data }) => data?.images ?? data?.files) ? { reduced: true } : {}),
     ...(record?.subAgents ? { sub_agents: record.subAgents } : {}),
     original: toOriginal(session, log?.events ?? [], recording),
   }

@@ -103,7 +103,9 @@ test('Datasets: bad input names its field and changes nothing', async (t) => {
   const large = { input, recording: [{ tool: 'x', tool_input: {}, output: 'x'.repeat(4.2e6), status: 'success', effect: 'read' }] }
   assert.equal((await send('POST', `${at}/examples`, large)).status, 413)
   assert.equal((await send('GET', at)).body.revision, 0)
-  for (let n = 0; n < 3; n++) await send('POST', `${at}/examples`, { input })
+  const { body: example } = await send('POST', `${at}/examples`, { input })
+  assert.equal((await send('PATCH', `${at}/examples/${example.id}`, { recording: large.recording })).status, 413)
+  for (let n = 0; n < 2; n++) await send('POST', `${at}/examples`, { input })
   const full = await send('POST', `${at}/examples`, { input })
   assert.deepEqual([full.status, full.body.details.error_type], [409, 'DatasetLimit'])
 })

@@ -190,7 +190,7 @@ function changeExample(app: App, { datasets }: DatasetServices): void {
       examples: { tags: { summary: 'Tags', value: { tags: ['refunds'] } } },
       params: exampleParams,
       body: ExamplePatch,
-      response: replies({ 200: Example }, 404, 422),
+      response: replies({ 200: Example }, 404, 413, 422),
     }),
     async (request) => {
       const { source, input, ...fields } = request.body
