@@ -54,3 +54,11 @@ test('more connections than may drain at a time end the oldest', async (t) => {
   await closed
   assert.deepEqual([second!.service.destroyed, third!.service.destroyed], [false, false])
 })
+
+test('requests that are answered early on one connection are drained one after the other', async (t) => {
+  const [{ service }] = (await pairs(t, 1)) as [{ service: Socket; client: Socket }]
+  const before = service.listenerCount('close')
+  const drain = createDrain({ ...roomy, connections: 1 })
+  for (let n = 0; n < 20; n++) drain(service, () => false)
+  assert.deepEqual([service.destroyed, service.listenerCount('close') - before], [false, 1])
+})

@@ -20,10 +20,11 @@ export type Drain = (socket: Socket, isDone: () => boolean) => void
 const checkMs = 250
 
 export function createDrain({ bytes, silentMs, totalMs, connections }: DrainLimits): Drain {
-  const draining = new Set<Socket>()
+  const draining = new Map<Socket, () => void>()
   return (socket, isDone) => {
-    if (draining.size >= connections) draining.values().next().value?.destroy()
-    draining.add(socket)
+    // A further request of the connection comes behind the whole body of the request before.
+    draining.get(socket)?.()
+    if (draining.size >= connections) draining.keys().next().value?.destroy()
     const first = socket.bytesRead
     let last = first
     let silentFor = 0
@@ -40,6 +41,7 @@ export function createDrain({ bytes, silentMs, totalMs, connections }: DrainLimi
       draining.delete(socket)
       socket.off('close', stop)
     }
+    draining.set(socket, stop)
     socket.once('close', stop)
   }
 }
