@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { applyPatch, parseSource, replaceContent, type ChangeRules } from './change/change.ts'
+import { hashOf } from './hash.ts'
+import { parseAgentConfig } from './parse.ts'
+
+const rules: ChangeRules = { variableUses: new Set(), allowedReferences: ['KEY', 'OTHER'], mayBringCode: false, grantable: new Set() }
+
+const model = (key: string) => `llms:
+  primary: {provider: openai-compatible, model: qwen3, base_url: "http://localhost:1/v1", api_key: "${key}"}
+`
+
+test('a configuration has one hash, whether a patch, a text or a restored text brought it, and whatever the order of keys', () => {
+  const before = parseSource(`name: Orders\n${model('abc')}`)
+  const patched = applyPatch(before, { instructions: 'Be brief.', memory: { recall: 3 } }, rules)
+  const written = `memory: {recall: 3}\nmax_iterations: 25\ninstructions: Be brief.\nname: Orders\n${model('********')}`
+  const replaced = replaceContent(before, parseSource(written).data, rules)
+  const restored = parseSource(`# Restored.\n${written.replace('********', 'abc')}`)
+  assert.match(hashOf(patched.config), /^[0-9a-f]{64}$/)
+  assert.equal(hashOf(replaced.config), hashOf(patched.config))
+  assert.equal(hashOf(restored.config), hashOf(patched.config))
+  assert.notEqual(hashOf(before.config), hashOf(patched.config))
+})
+
+test('a hash neither confirms a guessed secret nor hides another variable', () => {
+  const of = (key: string) => hashOf(parseAgentConfig(model(key)))
+  assert.equal(of('1234'), of('1235'))
+  assert.notEqual(of('${KEY}'), of('${OTHER}'))
+  assert.notEqual(of('${KEY}'), of('1234'))
+})
