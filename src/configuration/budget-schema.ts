@@ -33,7 +33,7 @@ const Match = Type.Object(
   {
     tenants: names('The tenants.'),
     roles: names('Roles of which the caller has at least one.'),
-    operations: names('Operations, such as `chain`, `chain_async` or `schedule`, as runs state them.'),
+    operations: names('Operations, such as `chain`, `chain_async` or `schedule`, as runs state them, and `experiment` for replays.'),
   },
   { ...strict, description: 'Which model calls count. Default: all.' },
 )

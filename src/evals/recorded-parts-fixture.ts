@@ -46,6 +46,7 @@ export class FunctionModel implements Model {
 
   async reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     this.calls++
+    const paid = await request.meter?.hold(this, request)
     const { events, calls = [], waitMs } = this.answer(request)
     for (const event of events) {
       await sink(event)
@@ -59,7 +60,9 @@ export class FunctionModel implements Model {
         .join('')
     const usage = { model: 'function-1', input: 10 + events.length, output: 5, cachedInput: 0, reasoning: 0 }
     const finish = calls.length > 0 ? ('tool_calls' as const) : ('stop' as const)
-    return { text: textOf('text'), reasoning: textOf('reasoning'), toolCalls: calls, finish, usage }
+    const reply = { text: textOf('text'), reasoning: textOf('reasoning'), toolCalls: calls, finish, usage }
+    paid?.end({ reply }, 0)
+    return reply
   }
 }
 

@@ -191,6 +191,7 @@ function toReplayPorts({ schemas, clientTools, images, budgets, publicUrl }: Exe
     publicUrl,
     observer: undefined,
     readMedia: async () => undefined,
+    limits: () => undefined,
     now: Date.now,
     newId: () => `replayed ${++ids}`,
     onFault(error) {

@@ -104,6 +104,7 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
   const observer: RunObserver = {
     started: () => undefined,
     saw(run, event) {
+      if (isReplay(run)) return
       const observed = event.type === 'nested' ? event.event : event
       switch (observed.type) {
         case 'turn':
@@ -118,7 +119,7 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
     },
     ended(run) {
       const { operation, startedAt, firstTextAt, log } = run
-      if (startedAt === undefined || !log.ended) return
+      if (startedAt === undefined || !log.ended || isReplay(run)) return
       // Recorded once: a run that resumes after an interruption already had its first token.
       const isFirst = run.ranMs === 0
       if (isFirst && firstTextAt !== undefined) firstTokens.observe({ operation }, (firstTextAt - startedAt) / 1000)
@@ -132,6 +133,11 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
     },
   }
   return { observer, executed: observeCall }
+}
+
+/** Replays answer nobody: metrics are those of production. */
+function isReplay({ operation }: LiveRun): boolean {
+  return operation === 'experiment'
 }
 
 const maxToolNames = 500

@@ -16,8 +16,8 @@ export type RunStatus = 'pending' | 'running' | 'interrupted' | EndedStatus
 
 export type EndedStatus = 'success' | 'error' | 'timeout' | 'cancelled'
 
-/** `schedule`: the async run of a schedule's fire. */
-export type Operation = 'chain' | 'chain_streaming' | 'chain_async' | 'schedule' | 'tool_execute'
+/** `schedule`: the async run of a schedule's fire. `experiment`: a replay, which is never stored. */
+export type Operation = 'chain' | 'chain_streaming' | 'chain_async' | 'schedule' | 'tool_execute' | 'experiment'
 
 /** The operations whose runs start in a job, in any process. Nobody waits for their answers. */
 export const asyncOperations = ['chain_async', 'schedule'] as const satisfies Operation[]

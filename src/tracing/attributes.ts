@@ -27,10 +27,16 @@ export function runAttributes(run: LiveRun, withContent: boolean): Attributes {
     'agent_core.request_id': run.key.requestId,
     'agent_core.tenant': run.key.tenant,
     'agent_core.operation': run.operation,
+    ...replayAttributes(run),
     // Number of takeovers: a run that continues in another process has a span there too.
     'agent_core.attempt': run.fence,
     ...(withContent && { 'gen_ai.input.messages': toMessage('user', [toText(run.input)]) }),
   }
+}
+
+/** Marks every span of a replay, so that dashboards leave replays out. */
+function replayAttributes({ operation }: LiveRun): Attributes {
+  return operation === 'experiment' ? { 'agent_core.replayed': true } : {}
 }
 
 export function endAttributes(run: LiveRun, end: EndEvent, withContent: boolean): Attributes {
@@ -55,6 +61,7 @@ export function requestAttributes(run: LiveRun, model: Model, { system, messages
     'gen_ai.provider.name': toProvider(config),
     'gen_ai.request.model': model.name,
     'gen_ai.conversation.id': run.sessionId,
+    ...replayAttributes(run),
     ...(server && { 'server.address': server.address, 'server.port': server.port }),
     ...(config.temperature !== undefined && { 'gen_ai.request.temperature': config.temperature }),
     ...(config.max_output_tokens !== undefined && { 'gen_ai.request.max_tokens': config.max_output_tokens }),
@@ -76,6 +83,7 @@ export function replyAttributes({ text, toolCalls, usage, finish }: ModelReply, 
 export function toolAttributes(run: LiveRun, step: StepStart, withContent: boolean): Attributes {
   return {
     ...entryAttributes(run, step),
+    ...replayAttributes(run),
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': step.tool,
     'gen_ai.tool.call.id': step.id,

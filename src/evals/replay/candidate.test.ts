@@ -1,62 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
 import type { Tool } from '../../agent/tool.ts'
 import { agentOf } from '../../runs/process-fixture.ts'
 import { compareWrites, recordedWrites } from '../effects.ts'
-import { toExample, type Example } from '../example.ts'
-import { exampleFromRun } from '../from-run.ts'
-import { FunctionModel, Receiver, toolsOf } from '../recorded-parts-fixture.ts'
-import { ann, record, type Recorded } from '../recorded-run-fixture.ts'
+import { toExample } from '../example.ts'
+import { FunctionModel } from '../recorded-parts-fixture.ts'
+import { ann } from '../recorded-run-fixture.ts'
 import { toSubject } from '../scorers/score.ts'
+import { call, caseOf, modelOf, signal, tryOut } from './case-fixture.ts'
 import { toLiveReads } from './catalog.ts'
-import type { Replayed, ReplayOptions } from './options.ts'
 import { replay } from './replay.ts'
-
-const { signal } = new AbortController()
-const call = (name: string, input: object): RequestedCall => ({ name, arguments: JSON.stringify(input) })
-
-/** A model that makes these calls, one list for each turn, then answers. */
-function modelOf(...turns: RequestedCall[][]): FunctionModel {
-  return new FunctionModel(({ messages }: ModelRequest) => {
-    const replies = messages.filter(({ role }) => role === 'assistant').length
-    return { events: [{ type: 'text', text: 'Done.' }], calls: turns[replies] ?? [] }
-  })
-}
-
-interface Case {
-  recorded: Recorded
-  example: Example
-  receiver: Receiver
-  tools: Tool[]
-}
-
-/** The example of a run whose model makes these calls. */
-async function caseOf(model: FunctionModel, options: Partial<Parameters<typeof record>[0]> = {}): Promise<Case> {
-  const receiver = new Receiver()
-  const tools = toolsOf(receiver, () => 0)
-  const recorded = await record({ agent: agentOf({ model, tools }), model, receiver, ...options })
-  const example = JSON.parse(JSON.stringify(exampleFromRun(recorded.recorded, { id: 'e', name: 'e', configVersion: '1' }))) as Example
-  return { recorded, example, receiver, tools }
-}
-
-/** Replays an example with another model, and maintains that no tool is reached. */
-async function tryOut(
-  { recorded, example, receiver, tools }: Case,
-  model: FunctionModel,
-  options: Partial<ReplayOptions> = {},
-): Promise<Replayed> {
-  const before = receiver.calls.length
-  const agent = agentOf({ model, tools })
-  const replayed = await replay({ example, agent, owner: ann, requestId: 'replay', signal, ...options }, recorded.ports)
-  const reached = receiver.calls.slice(before)
-  const live = options.live ?? new Map()
-  assert.deepEqual(
-    reached.filter(({ tool }) => !live.has(tool)),
-    [],
-  )
-  return replayed
-}
 
 test('a candidate that writes as recorded has the same effects; one that writes twice has one more, and its run goes on', async () => {
   const made = await caseOf(modelOf([call('refund', { n: 1 })]))

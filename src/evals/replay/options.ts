@@ -1,5 +1,6 @@
 import type { Owner } from '../../access/owner.ts'
 import type { Agent } from '../../configuration/agent.ts'
+import type { AgentConfig } from '../../configuration/schema.ts'
 import type { ExecutionPorts } from '../../runs/execution/ports.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 import type { EndedRun } from '../../runs/run-store.ts'
@@ -28,6 +29,8 @@ export interface ReplayOptions {
 /** Ports for replays that are adapters: everything else of a replay is in memory. */
 export interface ReplayPorts extends Pick<ExecutionPorts, 'schemas' | 'clientTools' | 'images' | 'budgets' | 'observer' | 'publicUrl'> {
   readMedia: ReadMedia
+  /** The budgets in force. Those of the variant do not count: nobody spends more with another configuration. */
+  limits(): AgentConfig['budgets']
   now(): number
   newId(): string
   onFault(error: unknown): void

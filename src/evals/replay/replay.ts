@@ -1,3 +1,4 @@
+import type { Budgets } from '../../budgets/budgets.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { execute } from '../../runs/execution/execute.ts'
 import type { ExecutionPorts } from '../../runs/execution/ports.ts'
@@ -59,7 +60,11 @@ class Replay {
     let ranMs = 0
     for (let fence = 1; ; fence++) {
       const run = this.toRun(agent, fence, ranMs)
-      await execute(run, toTurn(this.options.example, this.options.requestId), deps, watch.loop)
+      try {
+        await execute(run, toTurn(this.options.example, this.options.requestId), deps, watch.loop)
+      } finally {
+        deps.observer?.ended(run)
+      }
       if (watch instanceof RecordedWatch) watch.waited()
       const last = run.log.events.at(-1)
       if (last?.type !== 'interrupt') return this.toResult(run.log.events.slice())
@@ -87,9 +92,10 @@ class Replay {
       onFiles: expectFiles,
       onMissing: () => this.diverge({ reason: 'reply_missing' }),
     })
-    const { budgets, ...rest } = configured.config
+    const { budgets: _budgets, ...rest } = configured.config
+    const budgets = isRecorded ? undefined : ports.limits()
     // The ledger holds what happened: a replay does nothing.
-    const config = { ...rest, audit: { ...rest.audit, enabled: false }, ...(budgets && !isRecorded && { budgets }) }
+    const config = { ...rest, audit: { ...rest.audit, enabled: false }, ...(budgets && { budgets }) }
     const agent: Agent = { ...configured, config, tools, ...(isRecorded && { model }), hold: () => () => undefined }
     const watch = this.createWatch(tools)
     const observer = isRecorded ? { ...silent, traceOf: () => model.trace } : ports.observer
@@ -151,6 +157,7 @@ class Replay {
       recall: () => memories && Promise.resolve(memories),
       subAgents: createReplayedSubAgents({ list: example.sub_agents ?? [], agent, ...ports }),
       observer: parts.observer,
+      budgets: ofReplays(ports.budgets),
       onFault: (_run, error) => ports.onFault(error),
     }
   }
@@ -161,7 +168,7 @@ class Replay {
     const run = new LiveRun({
       key: { ...owner, requestId },
       sessionId: requestId,
-      operation: 'chain',
+      operation: 'experiment',
       bodyHash: '',
       request,
       agent,
@@ -203,6 +210,11 @@ class Replay {
     this.isStopped = true
     this.live?.stop('cancelled')
   }
+}
+
+/** The budgets of replays. No commit of a run settles, and no session pays: that of the example belongs to its caller. */
+function ofReplays(budgets: Budgets): Budgets {
+  return { ...budgets, open: ({ session: _session, ...payer }, agent) => budgets.open({ ...payer, fence: 0 }, agent) }
 }
 
 const silent = { started: () => undefined, saw: () => undefined, ended: () => undefined }

@@ -49,7 +49,12 @@ function pageOf(database: Pick<Database, 'db' | 'isShared'>, caller: Owner, page
 }
 
 /** All operations but `tool_execute`, whose executions are in no list. */
-const listed: Record<Exclude<Operation, 'tool_execute'>, true> = { chain: true, chain_streaming: true, chain_async: true, schedule: true }
+const listed: Record<Exclude<Operation, 'tool_execute' | 'experiment'>, true> = {
+  chain: true,
+  chain_streaming: true,
+  chain_async: true,
+  schedule: true,
+}
 /** The indexes of the paths `version` and `time` have the operation before the order: a list of all operations merges these. */
 const listedOperations = Object.keys(listed) as Operation[]
 
