@@ -30,6 +30,8 @@ export const auditActions = {
   'upload.deleted': 'A file that a caller had sent was deleted.',
   'sub_agent.created': 'A sub-agent was made.',
   'sub_agent.deleted': 'A sub-agent was deleted.',
+  'dataset.deleted': 'A dataset was deleted, with its examples and experiments.',
+  'dataset.detached': 'An example was detached from its run: the deletion of the session leaves the example.',
   'audit.read': 'The ledger was read.',
   'audit.exported': 'The ledger was exported.',
 } as const

@@ -1,3 +1,4 @@
+import type { Acting } from '../audit/acts.ts'
 import type { Dataset, ExampleMedia, ListedDataset, StoredExample } from './dataset.ts'
 
 export type DatasetChanges = Partial<Pick<Dataset, 'name' | 'description' | 'scorers' | 'share'>>
@@ -29,7 +30,7 @@ export interface DatasetStore {
   /** Undefined for an unknown dataset, `name` where another dataset has the name. Changed scorers make a new revision. */
   change(tenant: string, id: string, changes: DatasetChanges, now: number): Promise<Dataset | 'name' | undefined>
   /** Removes a dataset with its examples, and with the experiments on it. False for an unknown dataset. */
-  remove(tenant: string, id: string): Promise<boolean>
+  remove(tenant: string, id: string, acting?: Acting): Promise<boolean>
   /**
    * Adds an example as a new revision. Undefined for an unknown dataset, `full` where the dataset has `max` examples, `gone` where the session
    * of the example was deleted.
@@ -42,6 +43,7 @@ export interface DatasetStore {
     id: string,
     change: (example: StoredExample) => ExampleChanges,
     now: number,
+    acting?: Acting,
   ): Promise<StoredExample | undefined>
   /** Leaves the example to earlier revisions. False for an unknown example. */
   removeExample(tenant: string, dataset: string, id: string, now: number): Promise<boolean>

@@ -92,7 +92,7 @@ function changesOf(
 
     async remove(caller, id) {
       const { id: known } = await find(caller, id)
-      await store.remove(caller.tenant, known)
+      await store.remove(caller.tenant, known, caller)
     },
   }
 }
@@ -151,7 +151,8 @@ function examplesOf(
 
     async changeExample(caller, id, exampleId, patch) {
       const { id: dataset } = await find(caller, id)
-      const changed = await store.changeExample(caller.tenant, dataset, exampleId, (example) => toChanges(example, patch), now())
+      const change = (example: StoredExample) => toChanges(example, patch)
+      const changed = await store.changeExample(caller.tenant, dataset, exampleId, change, now(), caller)
       if (!changed) throw noExample(exampleId)
       return changed
     },

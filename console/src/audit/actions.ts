@@ -28,6 +28,8 @@ export const actionLabels: Readonly<Record<AuditEvent['action'], string>> = {
   'upload.deleted': 'Upload deleted',
   'sub_agent.created': 'Sub-agent created',
   'sub_agent.deleted': 'Sub-agent deleted',
+  'dataset.deleted': 'Dataset deleted',
+  'dataset.detached': 'Example detached from its run',
   'audit.read': 'Ledger read',
   'audit.exported': 'Ledger exported',
 }

@@ -10,7 +10,7 @@ export function createDatasetStore(database: Database): DatasetStore {
   return { ...createDatasets(database), ...createExamples(database) }
 }
 
-function createDatasets({ db, isShared, forTenant }: Database): Pick<DatasetStore, 'insert' | 'find' | 'list' | 'change' | 'remove'> {
+function createDatasets({ db, isShared, forTenant, ledger }: Database): Pick<DatasetStore, 'insert' | 'find' | 'list' | 'change' | 'remove'> {
   const listed = () =>
     db
       .selectFrom('datasets')
@@ -67,7 +67,7 @@ function createDatasets({ db, isShared, forTenant }: Database): Pick<DatasetStor
         return changed
       }),
 
-    remove: (tenant, id) =>
+    remove: (tenant, id, acting) =>
       forTenant(tenant).unit(async (connection) => {
         if (!(await lockDataset(db, isShared, connection, tenant, id))) return false
         const experiments = db.selectFrom('experiments').select('id').where('tenant', '=', tenant).where('dataset', '=', id)
@@ -75,6 +75,7 @@ function createDatasets({ db, isShared, forTenant }: Database): Pick<DatasetStor
         for (const table of ['experiments', 'example_media', 'examples'] as const)
           await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('dataset', '=', id))
         await query(connection, db.deleteFrom('datasets').where('tenant', '=', tenant).where('id', '=', id))
+        await ledger.record(connection, tenant, acting, { action: 'dataset.deleted', target: `dataset:${id}` })
         return true
       }),
   }
@@ -84,6 +85,7 @@ function createExamples({
   db,
   isShared,
   forTenant,
+  ledger,
 }: Database): Pick<DatasetStore, 'addExample' | 'changeExample' | 'removeExample' | 'example' | 'examples' | 'media'> {
   const ofDataset = (tenant: string, dataset: string) =>
     db.selectFrom('examples').selectAll().where('tenant', '=', tenant).where('dataset', '=', dataset)
@@ -128,7 +130,7 @@ function createExamples({
         return toExample(row)
       }),
 
-    changeExample: (tenant, dataset, id, change, now) =>
+    changeExample: (tenant, dataset, id, change, now, acting) =>
       forTenant(tenant).unit(async (connection) => {
         const ended = await end(connection, tenant, dataset, id, now)
         if (!ended) return undefined
@@ -139,7 +141,10 @@ function createExamples({
         const changed: StoredExample = { ...example, ...changes, revision, createdAt: now }
         const next = toExampleRow(tenant, dataset, isDetached ? { ...changed, session: undefined } : changed)
         await query(connection, db.insertInto('examples').values(next))
-        if (isDetached) await detachMedia(db, connection, tenant, dataset, id)
+        if (isDetached && row.source !== null) {
+          await detachMedia(db, connection, tenant, dataset, id)
+          await ledger.record(connection, tenant, acting, { action: 'dataset.detached', target: `dataset:${dataset}`, data: { example: id } })
+        }
         return toExample(next)
       }),
 
