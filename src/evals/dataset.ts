@@ -1,4 +1,5 @@
 import type { JsonObject } from '../agent/messages.ts'
+import type { Scorer } from './scorers/scorer.ts'
 
 /** Examples of what the agent is asked, kept by a tenant. Each change of the examples makes a new revision, and earlier revisions stay readable. */
 export interface Dataset {
@@ -9,7 +10,7 @@ export interface Dataset {
   name: string
   description: string
   /** What experiments on the dataset measure, unless the experiment says otherwise. */
-  scorers: readonly JsonObject[]
+  scorers: readonly Scorer[]
   /** `scores`: administrators may run experiments on the dataset and read counts and scores, nothing else. */
   share: 'none' | 'scores'
   /** From 0 for an empty dataset. */

@@ -9,6 +9,8 @@ import type { Dataset, ListedDataset, StoredExample } from './dataset.ts'
 import type { DatasetChanges, DatasetStore, ExampleChanges, ExamplesPage, NewExample, Page } from './dataset-store.ts'
 import { bytesOf, maxExampleBytes, toExample, type Example, type ExampleDraft } from './example.ts'
 import { exampleFromRun, type RecordedRun } from './from-run.ts'
+import { checkScorers, type ScorerScope } from './scorers/check-scorers.ts'
+import type { Scorer } from './scorers/scorer.ts'
 
 export type NewDataset = Pick<Dataset, 'name' | 'description' | 'scorers' | 'share'>
 
@@ -46,6 +48,7 @@ export interface Datasets {
 export interface DatasetsDependencies {
   store: DatasetStore
   findRun: FindRunKey
+  schemas: ScorerScope['schemas']
   /** Undefined for a run that goes on. */
   readRun(key: RunKey): Promise<RecordedRun | undefined>
   config(): AgentConfig['evals']
@@ -66,12 +69,16 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
 }
 
 function changesOf(
-  { store, config, now, newId }: DatasetsDependencies,
+  { store, schemas, config, now, newId }: DatasetsDependencies,
   find: Datasets['find'],
 ): Pick<Datasets, 'create' | 'list' | 'change' | 'remove'> {
+  const check = (caller: Principal, scorers: readonly Scorer[] = []) => checkScorers(scorers, { schemas, caller, at: ['body', 'scorers'] })
+
   return {
-    async create({ tenant }, settings) {
+    async create(caller, settings) {
+      await check(caller, settings.scorers)
       const at = now()
+      const { tenant } = caller
       const dataset: Dataset = { ...settings, tenant, id: newId(), revision: 0, createdAt: at, updatedAt: at }
       const max = config().max_datasets
       const added = await store.insert(dataset, max)
@@ -85,6 +92,7 @@ function changesOf(
 
     async change(caller, id, changes) {
       const { id: known } = await find(caller, id)
+      await check(caller, changes.scorers)
       const changed = await store.change(caller.tenant, known, changes, now())
       if (changed === 'name') throw nameTaken(changes.name ?? '')
       return find(caller, known)

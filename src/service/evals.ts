@@ -1,5 +1,5 @@
 import type { CurrentAgent } from '../configuration/agent.ts'
-import { createDatasets, type Datasets } from '../evals/datasets.ts'
+import { createDatasets, type Datasets, type DatasetsDependencies } from '../evals/datasets.ts'
 import { readRecordedRun } from '../evals/from-run.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import type { RunStore } from '../runs/run-store.ts'
@@ -12,17 +12,19 @@ interface EvalsOptions {
   agent: CurrentAgent
   store: RunStore
   openCalls: ApprovalStore
+  schemas: DatasetsDependencies['schemas']
   now(): number
   newId(): string
 }
 
 /** Wires datasets. */
-export function openEvals({ database, agent, store, openCalls, now, newId }: EvalsOptions): { datasets: Datasets } {
+export function openEvals({ database, agent, store, openCalls, schemas, now, newId }: EvalsOptions): { datasets: Datasets } {
   return {
     datasets: createDatasets({
       store: createDatasetStore(database),
       findRun: createFindRunKey(store),
       readRun: (key) => readRecordedRun(key, { store, approvals: openCalls }),
+      schemas,
       config: () => agent().config.evals,
       now,
       newId,

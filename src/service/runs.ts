@@ -119,5 +119,5 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
       now: now(),
       toActs: (key, open) => open.map((call) => toUnknown({ ...runPorts, key, agent: agent() }, call)),
     })
-  return { endLostExecutions, services: { runs: { ...runs, drain }, runStore: store, tools, subAgents, approvals, openCalls } }
+  return { endLostExecutions, services: { runs: { ...runs, drain }, runStore: store, tools, subAgents, approvals, openCalls, schemas } }
 }

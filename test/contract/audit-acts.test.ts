@@ -40,6 +40,8 @@ const tables = [
   'memories',
   'uploads',
   'knowledge_documents',
+  'datasets',
+  'examples',
 ] as const
 
 /** Columns that change beside the acts: the use of a key, and the indexing of a document. */

@@ -5,6 +5,10 @@ import { callOf, fakeTool } from '../fixtures/tools.ts'
 
 const path = '/core/v1/datasets'
 const unknownId = '0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11'
+const scorers = [
+  { name: 'writes', kind: 'effects' },
+  { name: 'shape', kind: 'schema', schema: { type: 'object' }, threshold: 0.5, required: false },
+]
 const input = { messages: [{ role: 'human', content: 'How much was sold?' }] }
 const isNotFound = (status: number) => assert.equal(status, 404)
 
@@ -25,7 +29,7 @@ test('Datasets: a dataset is created, listed, found by its name, changed and del
   const { send, dataset, at } = await start(t)
   const { created_at, updated_at, ...shown } = dataset
   assert.equal(created_at, updated_at)
-  assert.deepEqual(shown, { id: dataset.id, name: 'core', description: 'What must not break', revision: 0, examples: 0 })
+  assert.deepEqual(shown, { id: dataset.id, name: 'core', description: 'What must not break', revision: 0, examples: 0, scorers: [] })
   assert.deepEqual((await send('GET', '/core')).body, dataset)
   const taken = await send('POST', '', { name: 'core' })
   assert.deepEqual([taken.status, taken.body.details.error_type], [409, 'DatasetExists'])
@@ -108,6 +112,55 @@ test('Datasets: bad input names its field and changes nothing', async (t) => {
   for (let n = 0; n < 2; n++) await send('POST', `${at}/examples`, { input })
   const full = await send('POST', `${at}/examples`, { input })
   assert.deepEqual([full.status, full.body.details.error_type], [409, 'DatasetLimit'])
+})
+
+test('Datasets: scorers are kept, and changed scorers make a new revision', async (t) => {
+  const { send, at } = await start(t)
+  const created = await send('POST', '', { name: 'other', scorers })
+  assert.deepEqual([created.status, created.body.scorers, created.body.revision], [201, scorers, 0])
+  const changed = await send('PATCH', at, { scorers: scorers.slice(0, 1) })
+  assert.deepEqual([changed.status, changed.body.scorers, changed.body.revision], [200, scorers.slice(0, 1), 1])
+  assert.deepEqual((await send('PATCH', at, { description: 'x' })).body.scorers, scorers.slice(0, 1))
+  assert.deepEqual((await send('GET', at)).body.revision, 1)
+})
+
+test('Datasets: the fault of a scorer has its place, and changes nothing', async (t) => {
+  const { send, at, dataset } = await start(t)
+  const named = { name: 'a' }
+  const faults: [unknown[], (string | number)[]][] = [
+    [[{ ...named }], [0, 'kind']],
+    [[{ ...named, kind: 'other' }], [0, 'kind']],
+    [[{ kind: 'effects' }], [0, 'name']],
+    [[{ ...named, kind: 'effects', name: '' }], [0, 'name']],
+    [[{ ...named, kind: 'effects', pattern: 'x' }], [0, 'pattern']],
+    [[{ ...named, kind: 'effects', threshold: 2 }], [0, 'threshold']],
+    [
+      [
+        { ...named, kind: 'effects' },
+        { ...named, kind: 'max_steps', steps: 1 },
+      ],
+      [1, 'name'],
+    ],
+    [[{ ...named, kind: 'regex' }], [0, 'pattern']],
+    [[{ ...named, kind: 'regex', pattern: '(a)\\1' }], [0, 'pattern']],
+    [[{ ...named, kind: 'regex', pattern: 'x'.repeat(1001) }], [0, 'pattern']],
+    [[{ ...named, kind: 'json_path', path: 'items' }], [0, 'path']],
+    [[{ ...named, kind: 'schema', schema: { properties: { a: { type: 5 } } } }], [0, 'schema', 'properties', 'a', 'type']],
+    [[{ ...named, kind: 'trajectory', inputs: 'some' }], [0, 'inputs']],
+    [[{ ...named, kind: 'max_cost', usd: -1 }], [0, 'usd']],
+    [[{ ...named, kind: 'judge', model: 'small', rubric: 'x'.repeat(20_001) }], [0, 'rubric']],
+    [Array.from({ length: 21 }, (_, n) => ({ name: `s${n}`, kind: 'effects' })), []],
+    [Array.from({ length: 20 }, (_, n) => ({ name: `s${n}`, kind: 'exact', expected: 'x'.repeat(14_000) })), []],
+  ]
+  for (const [faulty, place] of faults)
+    for (const [method, path] of [
+      ['POST', ''],
+      ['PATCH', at],
+    ] as const) {
+      const reply = await send(method, path, { name: 'other', scorers: faulty })
+      assert.deepEqual([reply.status, reply.body.detail?.[0].loc], [422, ['body', 'scorers', ...place]], reply.text)
+    }
+  assert.deepEqual((await send('GET', '')).body.datasets, [dataset])
 })
 
 test('Datasets: a tenant and a key without evals.write reach nothing', async (t) => {

@@ -23,7 +23,7 @@ export function contains({ texts, ignore_case: ignoresCase }: Kind<'contains'>, 
   if (missing.length === 0) return whole
   return {
     score: 1 - missing.length / expectation.length,
-    reason: `The answer does not contain ${missing.map((text) => JSON.stringify(text)).join(', ')}.`,
+    reason: `The answer does not contain ${cut(missing.map((text) => JSON.stringify(text)).join(', '))}.`,
   }
 }
 

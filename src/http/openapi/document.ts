@@ -190,11 +190,20 @@ function fieldKeys(value: object, keyOf: (value: unknown) => string): string[] {
   return fields.map(([name, field]) => `${JSON.stringify(name)}:${keyOf(field)}`).sort()
 }
 
-/** The conversions of `@fastify/swagger`, which it applies to the schemas of routes but not to components: `const`, and records. */
+/**
+ * The conversions of `@fastify/swagger`, which it applies to the schemas of routes but not to components: `const`, and records. A discriminator
+ * is for Ajv alone: in OpenAPI its schemas would need names.
+ */
 function toOpenApi(value: object): object {
-  const { patternProperties, const: constant, ...rest } = value as { patternProperties?: unknown; const?: unknown }
+  const {
+    patternProperties,
+    const: constant,
+    discriminator,
+    ...rest
+  } = value as Record<'patternProperties' | 'const' | 'discriminator', unknown>
   return {
     ...rest,
+    ...(discriminator === undefined || 'oneOf' in rest ? {} : { discriminator }),
     ...(typeof patternProperties === 'object' && patternProperties !== null
       ? { additionalProperties: Object.values(patternProperties)[0] as unknown }
       : {}),

@@ -53,15 +53,29 @@ function createRoute(app: App, { datasets }: DatasetServices): void {
     path,
     route('evals.write', tag, {
       summary: 'Create a dataset',
-      text: `- 409 \`DatasetExists\`: the tenant has a dataset of this name. \`DatasetLimit\`: the tenant has \`evals.max_datasets\` (100) of them.`,
-      examples: { core: { summary: 'A dataset for what must not break', value: { name: 'core', description: 'What must not break' } } },
+      text: `\`scorers\` are what experiments on the dataset measure, unless an experiment has its own.
+
+- 409 \`DatasetExists\`: the tenant has a dataset of this name. \`DatasetLimit\`: the tenant has \`evals.max_datasets\` (100) of them.`,
+      examples: {
+        core: {
+          summary: 'A dataset for what must not break',
+          value: {
+            name: 'core',
+            description: 'What must not break',
+            scorers: [
+              { name: 'writes', kind: 'effects' },
+              { name: 'currency', kind: 'regex', pattern: 'EUR|USD', required: false },
+            ],
+          },
+        },
+      },
       body: DatasetBody,
       response: replies({ 201: Dataset }, 409, 422),
     }),
     async (request, reply) => {
-      const { name, description } = request.body
+      const { name, description, scorers = [] } = request.body
       void reply.code(201)
-      return toView(await datasets.create(principalOf(request), { name, description: description ?? '', scorers: [], share: 'none' }))
+      return toView(await datasets.create(principalOf(request), { name, description: description ?? '', scorers, share: 'none' }))
     },
   )
 }
@@ -79,15 +93,15 @@ function changeRoute(app: App, { datasets }: DatasetServices): void {
     `${path}/:id`,
     route('evals.write', tag, {
       summary: 'Change a dataset',
-      text: `Absent fields stay. ${whereId}`,
+      text: `Absent fields stay. Changed \`scorers\` make a new revision. ${whereId}`,
       examples: { name: { summary: 'Another description', value: { description: 'Refunds, from real runs' } } },
       params,
       body: DatasetPatch,
       response: replies({ 200: Dataset }, 404, 409, 422),
     }),
     async (request) => {
-      const { name, description } = request.body
-      const changes = { ...(name !== undefined && { name }), ...(description != null && { description }) }
+      const { description, ...fields } = request.body
+      const changes = { ...fields, ...(description != null && { description }) }
       return toView(await datasets.change(principalOf(request), request.params.id, changes))
     },
   )
@@ -243,8 +257,8 @@ function positionOf(found: readonly { id: string }[], limit: number) {
   return { offset: found.slice(0, limit).at(-1)?.id ?? '', has_more: found.length > limit }
 }
 
-function toView({ id, name, description, revision, examples, createdAt, updatedAt }: ListedDataset): Type.Static<typeof Dataset> {
-  return { id, name, description, revision, examples, created_at: toIso(createdAt), updated_at: toIso(updatedAt) }
+function toView({ id, name, description, revision, examples, scorers, createdAt, updatedAt }: ListedDataset): Type.Static<typeof Dataset> {
+  return { id, name, description, revision, examples, scorers: [...scorers], created_at: toIso(createdAt), updated_at: toIso(updatedAt) }
 }
 
 type Content = Omit<FullExample, 'id' | 'name' | 'tags' | 'source'>

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { ChatBody } from './chat.ts'
+import { Scorers } from './scorers.ts'
 import { closed, Id, maybe, namedObject, object, orNull, pageFields } from './shared.ts'
 
 /** Schemas of datasets. */
@@ -14,6 +15,7 @@ const tags = Type.Array(Type.String({ minLength: 1, maxLength: 64, pattern: '^[^
 
 const settings = {
   description: maybe(Type.String({ maxLength: 2000, pattern: '^[^\\u0000]*$' })),
+  scorers: Type.Optional(Scorers),
 }
 
 export const DatasetBody = closed({ name: DatasetName, ...settings })
@@ -26,6 +28,7 @@ export const Dataset = namedObject('Dataset', 'Examples of what the agent is ask
   description: Type.String(),
   revision: Type.Integer({ description: 'Grows with each change of the examples. An experiment names the revision that was replayed.' }),
   examples: Type.Integer({ description: 'The number of examples.' }),
+  scorers: Scorers,
   created_at: dateTime('When the dataset was made.'),
   updated_at: dateTime('When the dataset, or an example, was changed last.'),
 })

@@ -71,18 +71,25 @@ export function toFaults(error: Pick<FastifyError, 'validation' | 'validationCon
     .slice(0, maxFaults)
     .map((ajvError): Fault => {
       const { keyword, params, instancePath, message } = ajvError
-      const missing = keyword === 'required' ? [String(params['missingProperty'])] : []
-      const unknown = keyword === 'additionalProperties' ? [String(params['additionalProperty'])] : []
       const path = instancePath.split('/').slice(1).map(toPathSegment)
+      const named = namedFault(keyword, params)
       const allowed = keyword === 'enum' ? `: ${(params['allowedValues'] as unknown[]).join(', ')}` : ''
       return {
-        loc: [part, ...path, ...missing, ...unknown],
-        msg: missing.length > 0 ? 'is required' : unknown.length > 0 ? 'is not known' : `${message ?? 'is not valid'}${allowed}`,
+        loc: [part, ...path, ...(named ? [named.field] : [])],
+        msg: named?.msg ?? `${message ?? 'is not valid'}${allowed}`,
         type: keyword === 'required' ? 'missing' : keyword,
       }
     })
   const first = faults[0]
   return new ServiceError('validation', first ? `${first.loc.join('.')}: ${first.msg}` : 'The request is not valid.', { faults })
+}
+
+/** The fault of a field that Ajv reports at the object around the field. */
+function namedFault(keyword: string, params: Record<string, unknown>): { field: string; msg: string } | undefined {
+  if (keyword === 'required') return { field: String(params['missingProperty']), msg: 'is required' }
+  if (keyword === 'additionalProperties') return { field: String(params['additionalProperty']), msg: 'is not known' }
+  if (keyword !== 'discriminator') return undefined
+  return { field: String(params['tag']), msg: params['error'] === 'tag' ? 'must be string' : 'is not known' }
 }
 
 /** Drops the errors of the null branch of a nullable field: only the errors of the other branch help the caller. */

@@ -1,7 +1,14 @@
 import { Ajv, type Options } from 'ajv'
 
 /** The schemas of routes are part of the program, so that the meta-schema need not check them. */
-const ofRoutes: Options = { useDefaults: true, removeAdditional: false, allowUnionTypes: true, strict: false, validateSchema: false }
+const ofRoutes: Options = {
+  useDefaults: true,
+  removeAdditional: false,
+  allowUnionTypes: true,
+  strict: false,
+  validateSchema: false,
+  discriminator: true,
+}
 
 /** Schemas of callers, servers and files may have keywords that Ajv does not know. */
 const tolerant: Options = { strict: false, logger: false }

@@ -10,7 +10,12 @@ export function createDatasetStore(database: Database): DatasetStore {
   return { ...createDatasets(database), ...createExamples(database) }
 }
 
-function createDatasets({ db, isShared, forTenant, ledger }: Database): Pick<DatasetStore, 'insert' | 'find' | 'list' | 'change' | 'remove'> {
+function createDatasets({
+  db,
+  isShared,
+  forTenant,
+  ledger,
+}: Database): Pick<DatasetStore, 'insert' | 'find' | 'list' | 'change' | 'remove'> {
   const listed = () =>
     db
       .selectFrom('datasets')
@@ -143,7 +148,11 @@ function createExamples({
         await query(connection, db.insertInto('examples').values(next))
         if (isDetached && row.source !== null) {
           await detachMedia(db, connection, tenant, dataset, id)
-          await ledger.record(connection, tenant, acting, { action: 'dataset.detached', target: `dataset:${dataset}`, data: { example: id } })
+          await ledger.record(connection, tenant, acting, {
+            action: 'dataset.detached',
+            target: `dataset:${dataset}`,
+            data: { example: id },
+          })
         }
         return toExample(next)
       }),
