@@ -8,7 +8,7 @@ import { saveText } from '../save-file.ts'
 import { memberStep, toJsonRows, type JsonRow } from './json-rows.ts'
 import styles from './json-view.module.css'
 
-const rowHeight = 22
+const rowHeight = 24
 /** Greatest length of a text in a line, in characters; a longer text opens below the line. */
 const inlineCharacters = 160
 
