@@ -1,5 +1,4 @@
-import { AgentCoreError } from '../../../client/src/index.ts'
-import { messageOf } from '../api/errors.ts'
+import { faultText } from '../parts/fault-text.ts'
 
 /** Labels of the fields of the form, by the names of the interface. */
 const labels: Readonly<Record<string, string>> = {
@@ -17,11 +16,5 @@ const labels: Readonly<Record<string, string>> = {
   session: 'Conversation',
 }
 
-/** An error for the reader of the form: each fault with the label of its field. */
-export function faultOf(error: unknown): string {
-  const faults = error instanceof AgentCoreError ? (error.details.errors ?? []) : []
-  if (faults.length === 0) return messageOf(error)
-  return faults
-    .map(({ loc, msg }) => `${labels[String(loc.find((part) => labels[part] !== undefined))] ?? loc.slice(1).join('.')}: ${msg}.`)
-    .join(' ')
-}
+/** An error for the reader of the form. */
+export const faultOf = (error: unknown): string => faultText(error, labels)
