@@ -1,4 +1,5 @@
 import {
+  BeakerIcon,
   ClockIcon,
   CommentDiscussionIcon,
   CreditCardIcon,
@@ -97,6 +98,14 @@ export const screens: readonly Screen[] = [
     load: () => import('./agent/page.tsx').then((page) => page.AgentPage),
   },
   {
+    // The address has the screens of datasets and experiments, in one chunk.
+    path: '/evals/*?',
+    title: 'Evals',
+    permissions: ['evals.read'],
+    navigation: { icon: BeakerIcon, group: 'Build' },
+    load: () => import('./evals/page.tsx').then((page) => page.EvalsPage),
+  },
+  {
     path: '/sub-agents',
     title: 'Sub-agents',
     permissions: ['sub_agents.read'],
@@ -164,5 +173,5 @@ export const screens: readonly Screen[] = [
 
 /** Address of a screen without its parameters: `/chat/:session?` is `/chat`. */
 export function hrefOf(screen: Screen): string {
-  return screen.path.replace(/\/:.*$/, '')
+  return screen.path.replace(/\/[:*].*$/, '')
 }

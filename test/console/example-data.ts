@@ -47,6 +47,7 @@ export async function startWithData(t: TestContext): Promise<TestService> {
   const client = await service.as(ann)
   await createSchedule(client)
   await Promise.all([askAll(client), callBack(client, receiver.url), createSubAgent(client)])
+  await createDataset(client)
   await client.request('POST', '/core/v1/keys', { body: { sub: 'carol', roles: ['viewer'] } })
   await until(
     () => client.request('GET', '/core/v1/memories'),
@@ -73,6 +74,11 @@ async function callBack(client: Client, callback_url: string): Promise<void> {
 async function createSubAgent(client: Client): Promise<void> {
   const researcher = { name: 'researcher', description: 'Finds things.', objective: 'Find what is asked.', tools: ['calculator'] }
   await client.request('POST', '/core/v1/chain/sub_agents', { body: { ...researcher, workflow_type: 'react' } })
+}
+
+async function createDataset(client: Client): Promise<void> {
+  const { body } = await client.request('POST', '/core/v1/datasets', { body: { name: 'core', description: 'What must not break' } })
+  await client.request('POST', `/core/v1/datasets/${body.id}/examples`, { body: { from_run: { request_id: exampleRun } } })
 }
 
 async function createSchedule(client: Client): Promise<void> {

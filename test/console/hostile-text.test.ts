@@ -38,6 +38,9 @@ browserTest('Hostile text of models, tools, files and callers is text on every s
   }
   const { body: scheduled } = await client.request('POST', '/core/v1/schedules', { body: schedule })
   await client.request('POST', `/core/v1/schedules/${scheduled.id}/pause`, { body: { reason: attack } })
+  const { body: dataset } = await client.request('POST', '/core/v1/datasets', { body: { name: 'hostile', description: attack } })
+  const example = { from_run: { request_id: 'r1' }, tags: [attack.slice(0, 64)] }
+  await client.request('POST', `/core/v1/datasets/${dataset.id}/examples`, { body: example })
   const { body: files } = await client.request('GET', '/core/v1/artifacts')
   assert.equal(files.artifacts.length, 1)
   await until(
@@ -52,7 +55,19 @@ browserTest('Hostile text of models, tools, files and callers is text on every s
     allowed: [/Blocked script execution in 'blob:/],
   })
   const ofSchedules = ['/schedules', `/schedules/${scheduled.id}`]
-  for (const path of ['/chat', '/chat/s1', '/runs', '/files', '/memories', '/tools/look', '/runs?tab=log', '/runs/r1', ...ofSchedules]) {
+  const ofEvals = ['/evals', `/evals/datasets/${dataset.id}`]
+  for (const path of [
+    '/chat',
+    '/chat/s1',
+    '/runs',
+    '/files',
+    '/memories',
+    '/tools/look',
+    '/runs?tab=log',
+    '/runs/r1',
+    ...ofSchedules,
+    ...ofEvals,
+  ]) {
     await open(path)
     await page.getByText('onerror').first().waitFor({ state: 'attached' })
     assert.equal(await page.evaluate('window.broken'), undefined, path)

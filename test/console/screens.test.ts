@@ -14,6 +14,7 @@ const addresses: Record<string, string> = {
   '/chat/:session?': `/chat/${exampleSession}`,
   '/runs/:id': `/runs/${exampleRun}`,
   '/tools/:name?': '/tools/calculator',
+  '/evals/*?': '/evals',
 }
 
 /** A text in the first row of each screen, or in what the user works with there. */
@@ -25,6 +26,7 @@ const rowTexts: Record<string, string> = {
   Schedules: 'Morning report',
   Schedule: 'success',
   Tools: 'calculator',
+  Evals: 'core',
   'Sub-agents': 'researcher',
   Memories: 'The user lives in Rome.',
   Files: 'sales.csv',

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { CopyIcon, SquareFillIcon } from '@primer/octicons-react'
 import { serviceAddress } from '../api/address.ts'
 import { useMay, useMe } from '../api/me.ts'
+import { AddToDataset } from '../evals/add-to-dataset.tsx'
 import { notify, notifyFailure } from '../parts/notify.ts'
 import { useCopy } from '../parts/use-copy.ts'
 import type { RunSummary } from '../runs/queries.ts'
@@ -42,6 +43,7 @@ export function Actions({ runKey, run, summary }: ActionsProps) {
         </Button>
       )}
       {question !== undefined && <AskAgain run={run} question={question} isOwn={isOwn} />}
+      <AddToDataset run={runKey} />
       {!hasEnded(run) && may('runs.write') && (
         <Button color="red" variant="light" size="sm" leftSection={<SquareFillIcon />} loading={cancel.isPending} onClick={cancelRun}>
           Cancel

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { until } from '../fixtures/async-client.ts'
+import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
+import { browserTest, openConsole, signIn, type ConsoleOptions } from './browser-fixture.ts'
+import { ann } from './example-data.ts'
+
+const refund = fakeTool('refund', async () => ({ refunded: 9 }), { effect: 'write' })
+
+/** Opens the console for an administrator who has a run `r1` that has refunded an order, in the session `s1`. */
+async function openRefunded(t: TestContext, options: ConsoleOptions = {}) {
+  const script = [callOf('refund', { order: 9 }), { text: 'Refunded.' }]
+  const opened = await openConsole(t, { script, tools: [refund], who: ann, ...options })
+  const client = await opened.service.as(ann)
+  await client.chat('Refund order 9', { 'request-id': 'r1', 'session-id': 's1' })
+  return { ...opened, client }
+}
+
+browserTest('Datasets: a run is added to a new dataset, and its example is edited, detached and removed', async (t) => {
+  const { page, open, client, checkAccessibility } = await openRefunded(t)
+  await open('/evals')
+  await page.getByRole('heading', { name: 'There are no datasets' }).waitFor()
+  await checkAccessibility()
+  await open('/runs/r1')
+  await page.getByRole('button', { name: 'Add to dataset' }).press('Enter')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('textbox', { name: 'Name of the dataset' }).fill('core')
+  await dialog.getByRole('textbox', { name: 'Tags' }).fill('refunds, core, refunds,')
+  await checkAccessibility()
+  await dialog.getByRole('button', { name: 'Add', exact: true }).press('Enter')
+  await dialog.getByRole('status').waitFor()
+  await dialog.getByRole('link', { name: 'core' }).press('Enter')
+  await page.getByRole('heading', { name: 'core' }).waitFor()
+  await page.getByText('1 example', { exact: true }).waitFor()
+  const row = page.getByRole('article', { name: 'Refund order 9' })
+  await row.getByText('1 call, 1 write').waitFor()
+  await row.getByRole('button', { name: 'Refund order 9' }).press('Enter')
+  await row.getByRole('region', { name: 'Recording' }).getByText('calls', { exact: false }).first().waitFor()
+  await row.getByRole('link', { name: 'r1' }).waitFor()
+  await checkAccessibility()
+
+  await row.getByRole('button', { name: 'Edit' }).press('Enter')
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('A refund')
+  await dialog.getByRole('button', { name: 'Save' }).press('Enter')
+  const renamed = page.getByRole('article', { name: 'A refund' })
+  await renamed.getByText('Refund order 9').first().waitFor()
+  await renamed.getByRole('button', { name: 'Detach' }).press('Enter')
+  await dialog.getByRole('button', { name: 'Detach' }).press('Enter')
+  await renamed.getByText('detached from its run').waitFor()
+  const { body } = await client.request('GET', '/core/v1/datasets/core/examples')
+  assert.deepEqual([body.examples[0].name, body.examples[0].tags, body.examples[0].source], ['A refund', ['refunds', 'core'], null])
+  await renamed.getByRole('button', { name: 'Remove' }).press('Enter')
+  await dialog.getByRole('button', { name: 'Remove' }).press('Enter')
+  await page.getByRole('heading', { name: 'The dataset has no examples' }).waitFor()
+})
+
+browserTest('Datasets: one is created, refused under a name that another has, renamed and deleted', async (t) => {
+  const { page, open, client, checkAccessibility } = await openRefunded(t, { allowed: [/status of 409/, /status of 422/] })
+  await client.request('POST', '/core/v1/datasets', { body: { name: 'core' } })
+  await open('/evals')
+  await page.getByRole('button', { name: 'New dataset' }).press('Enter')
+  const dialog = page.getByRole('dialog')
+  const name = dialog.getByRole('textbox', { name: 'Name' })
+  await name.fill('core')
+  await dialog.getByRole('button', { name: 'Create' }).press('Enter')
+  await dialog.getByRole('alert').getByText('The tenant has a dataset core already.').waitFor()
+  await name.fill('not a name')
+  await name.press('Enter')
+  await dialog.getByRole('alert').getByText('Name: ').waitFor()
+  await name.fill('refunds')
+  await dialog.getByRole('textbox', { name: 'Description' }).fill('From real runs')
+  await checkAccessibility()
+  await name.press('Enter')
+  await page.getByRole('heading', { name: 'refunds' }).waitFor()
+  await page.getByRole('heading', { name: 'The dataset has no examples' }).waitFor()
+  await page.getByRole('button', { name: 'Edit' }).press('Enter')
+  await name.fill('refunds-2')
+  await name.press('Enter')
+  await page.getByRole('heading', { name: 'refunds-2' }).waitFor()
+  await page.getByRole('button', { name: 'Delete' }).press('Enter')
+  await dialog.getByRole('button', { name: 'Delete' }).press('Enter')
+  await page.getByRole('link', { name: 'core' }).waitFor()
+  assert.equal(await page.getByRole('link', { name: 'refunds-2' }).count(), 0)
+})
+
+browserTest('Datasets: a run that goes on, and one that was removed, are no examples, and the dialog says why', async (t) => {
+  const gated = gatedTool('wait')
+  const script = [callOf('refund', { order: 9 }), { text: 'Refunded.' }, callOf('wait'), { text: 'Done.' }]
+  const options = { script, tools: [refund, gated.tool], allowed: [/status of 409/, /status of 410/, /status of 404/] }
+  const { page, open, client } = await openRefunded(t, options)
+  const dialog = page.getByRole('dialog')
+  const add = async (): Promise<void> => {
+    await page.getByRole('button', { name: 'Add to dataset' }).press('Enter')
+    const name = dialog.getByRole('textbox', { name: 'Name of the dataset' })
+    const select = dialog.getByRole('combobox', { name: 'Dataset' })
+    await select.waitFor()
+    if ((await select.inputValue()) === 'New dataset') await name.fill('core')
+    await dialog.getByRole('button', { name: 'Add', exact: true }).press('Enter')
+  }
+  const waiting = client.chat('Wait', { 'request-id': 'r2', 'session-id': 's2' })
+  await gated.entered
+  await open('/runs/r2')
+  await add()
+  await dialog.getByRole('alert').getByText('The run r2 has not ended.').waitFor()
+  assert.equal(await dialog.getByRole('combobox', { name: 'Dataset' }).inputValue(), 'core', 'the dataset that was made stays chosen')
+  gated.open()
+  await waiting
+  await dialog.getByRole('button', { name: 'Add', exact: true }).press('Enter')
+  await dialog.getByRole('status').waitFor()
+  await dialog.getByRole('button', { name: 'Done' }).press('Enter')
+
+  await open('/runs/r1')
+  await page.getByRole('button', { name: 'Add to dataset' }).waitFor()
+  await client.request('DELETE', '/core/v1/sessions/s1')
+  await until(
+    () => client.request('GET', '/core/v1/runs/r1'),
+    ({ status }) => status !== 200,
+  )
+  await add()
+  await dialog.getByRole('alert').waitFor()
+  assert.match((await dialog.getByRole('alert').textContent()) ?? '', /has been removed|no run r1/)
+})
+
+browserTest('Datasets: an operator reads them and changes nothing, and a user does not see them', async (t) => {
+  const { page, open, client, service, context } = await openRefunded(t, { viewport: { width: 375, height: 740 } })
+  const { body: dataset } = await client.request('POST', '/core/v1/datasets', { body: { name: 'core', description: 'x'.repeat(500) } })
+  const example = { from_run: { request_id: 'r1' }, name: 'n'.repeat(100), tags: ['t'.repeat(64), 'refunds'] }
+  await client.request('POST', `/core/v1/datasets/${dataset.id}/examples`, { body: example })
+  await signIn(context, service, { sub: 'opal', roles: ['operator'] })
+  await open('/evals')
+  await page.getByRole('link', { name: 'core' }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'New dataset' }).count(), 0)
+  await page.getByRole('link', { name: 'core' }).press('Enter')
+  const row = page.getByRole('article')
+  await row.getByRole('button').press('Enter')
+  await row.getByRole('region', { name: 'Recording' }).waitFor()
+  assert.equal(
+    await page
+      .getByRole('main')
+      .getByRole('button', { name: /Edit|Delete|Remove|Detach/ })
+      .count(),
+    0,
+  )
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth > innerWidth'), false)
+  await signIn(context, service, { sub: 'uma', roles: ['user'] })
+  await open('/evals')
+  await page.getByRole('heading', { name: 'Your key does not permit this' }).waitFor()
+})
