@@ -1,6 +1,8 @@
 import type { Owner } from '../access/owner.ts'
-import type { JsonObject } from '../agent/messages.ts'
+import type { JsonObject, JsonValue } from '../agent/messages.ts'
 import type { Page } from './dataset-store.ts'
+import type { ExperimentSpec } from './experiments/spec.ts'
+import type { DoneResult, ExperimentSummary, Outcome, ResultFigures } from './experiments/figures.ts'
 
 export type ExperimentStatus = 'pending' | 'running' | 'completed' | 'cancelled' | 'failed'
 
@@ -10,16 +12,15 @@ export interface Experiment extends Owner {
   id: string
   requestId: string
   bodyHash: string
-  /** Variants, scorers, repetitions and tools, frozen when the experiment was made. */
-  spec: JsonObject
+  spec: ExperimentSpec
   status: ExperimentStatus
   /** Id of the dataset that a gate asks for: the first of the experiment. */
   dataset: string
-  /** Hash of the candidate's configuration, or of the baseline's where there is no candidate. */
+  /** Hash of the last variant's configuration; undefined for a recorded variant. */
   configHash: string | undefined
   verdict: 'passed' | 'failed' | 'none' | undefined
   /** Present when the experiment has ended. */
-  summary: JsonObject | undefined
+  summary: ExperimentSummary | undefined
   error: string | undefined
   createdAt: number
   startedAt: number | undefined
@@ -29,7 +30,10 @@ export interface Experiment extends Owner {
 export type NewExperiment = Pick<
   Experiment,
   'tenant' | 'owner' | 'id' | 'requestId' | 'bodyHash' | 'spec' | 'dataset' | 'configHash' | 'createdAt'
->
+> & {
+  /** The configurations of the variants, encrypted where stored configurations are. Deleted at the end. */
+  configurations: string
+}
 
 /** Names one replay of an experiment. */
 export interface ResultKey {
@@ -42,23 +46,34 @@ export interface ResultKey {
 }
 
 export interface ExperimentResult extends ResultKey {
-  outcome: 'passed' | 'failed' | 'diverged' | 'error'
+  outcome: Outcome
+  figures: ResultFigures
   /** Key of the session that takes the result with it when deleted; undefined: none does. */
   session: string | undefined
   content: JsonObject
+  /** Calls and replies, in order. Left out of lists. */
+  trace?: JsonValue[]
   createdAt: number
+}
+
+/** A page of examples and repetitions, with the results of all variants. */
+export interface ResultsQuery {
+  limit: number
+  offset: number
+  /** The outcome of a variant. */
+  having?: { variant: number; outcome: Outcome }
 }
 
 export interface ExperimentEnd {
   status: 'completed' | 'failed' | 'cancelled'
   verdict: 'passed' | 'failed' | 'none'
-  summary?: JsonObject
+  summary?: ExperimentSummary
   error?: string
   now: number
 }
 
-/** Asks for an experiment whose candidate has a configuration. */
-export interface PassedQuery {
+/** Asks for an experiment whose last variant has a configuration. */
+export interface CompletedQuery {
   /** Id of the dataset. */
   dataset: string
   configHash: string
@@ -77,14 +92,18 @@ export interface ExperimentStore {
   start(tenant: string, id: string, now: number): Promise<boolean>
   /** Keeps the first result under a key. False where the experiment does not run. */
   addResult(tenant: string, id: string, result: ExperimentResult): Promise<boolean>
-  /** Keys of all results. */
-  done(tenant: string, id: string): Promise<ResultKey[]>
-  /** In the order of their keys. */
-  results(tenant: string, id: string, page: { limit: number; offset: number }): Promise<ExperimentResult[]>
+  /** Keys and figures of all results. */
+  done(tenant: string, id: string): Promise<DoneResult[]>
+  /** In the order of examples, repetitions and variants, without traces. */
+  results(tenant: string, id: string, page: ResultsQuery): Promise<ExperimentResult[]>
+  /** The results of one example and repetition, with traces. */
+  resultsOf(tenant: string, id: string, key: Omit<ResultKey, 'variant'>): Promise<ExperimentResult[]>
+  /** The encrypted configurations of a pending or running experiment; undefined for others. */
+  configurations(tenant: string, id: string): Promise<string | undefined>
   /** Ends a pending or running experiment. False for others. */
   end(tenant: string, id: string, end: ExperimentEnd): Promise<boolean>
   /** Removes an ended experiment with its results. False for others. */
   remove(tenant: string, id: string): Promise<boolean>
-  /** The newest passed experiment of the tenant that fits. */
-  passed(tenant: string, query: PassedQuery): Promise<Experiment | undefined>
+  /** The newest completed experiment of the tenant that fits, whatever its verdict. */
+  completed(tenant: string, query: CompletedQuery): Promise<Experiment | undefined>
 }

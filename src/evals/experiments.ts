@@ -1,29 +1,14 @@
 import type { Principal } from '../access/permissions.ts'
 import type { JsonValue } from '../agent/messages.ts'
-import type { ConfigData } from '../configuration/change/merge.ts'
 import type { Page } from './dataset-store.ts'
 import type { Effects } from './effects.ts'
-import type { ExperimentResult, ExperimentStatus } from './experiment-store.ts'
-import type { OnMiss } from './replay/answers.ts'
+import type { ExperimentStatus } from './experiment-store.ts'
+import type { EffectCounts, Outcome, VariantFigures } from './experiments/figures.ts'
+import type { ExperimentDataset, ExperimentTools, Variant } from './experiments/spec.ts'
 import type { Divergence } from './replay/watch.ts'
 import type { Score, Scorer } from './scorers/scorer.ts'
 
-/** The agent that answers the questions of an experiment. */
-export type Variant =
-  /** A recorded version of the configuration. */
-  | { kind: 'version'; version: string }
-  /** A merge patch on a version; default: the configuration in use. */
-  | { kind: 'patch'; patch: ConfigData; base?: string }
-  /** A whole agent.yaml. */
-  | { kind: 'text'; text: string }
-  /** The replies of the models come from the recording too. */
-  | { kind: 'recorded' }
-
-export interface ExperimentTools {
-  onMiss: OnMiss
-  /** Names of tools that may read for `onMiss: live`. */
-  live: readonly string[]
-}
+export type { EffectCounts, ExperimentDataset, ExperimentTools, Outcome, Variant, VariantFigures }
 
 /** An experiment as a caller asks for it. */
 export interface ExperimentDraft {
@@ -39,45 +24,12 @@ export interface ExperimentDraft {
   tools?: Partial<ExperimentTools> | undefined
 }
 
-/** A dataset as an experiment has frozen the dataset. */
-export interface ExperimentDataset {
-  id: string
-  name: string
-  revision: number
-  /** Number of examples. */
-  examples: number
-}
-
-/** Figures of the results so far. Cost, tokens, times and means leave out diverged examples. */
-export interface VariantView {
+export interface VariantView extends VariantFigures {
   name: 'baseline' | 'candidate'
   kind: Variant['kind']
   /** The recorded version; undefined for other variants. */
   version: string | undefined
   configHash: string | undefined
-  done: number
-  passed: number
-  failed: number
-  diverged: number
-  errors: number
-  /** Examples whose repetitions have other outcomes. */
-  flaky: number
-  passRate: number | undefined
-  /** USD of the models that have answered; undefined where a model has no price. */
-  cost: number | undefined
-  judgeCost: number | undefined
-  tokens: number
-  /** Median of the durations, in milliseconds. */
-  p50: number | undefined
-  scores: { name: string; kind: Scorer['kind']; mean: number; passed: number; failed: number }[]
-  effects: EffectCounts
-}
-
-export interface EffectCounts {
-  same: number
-  added: number
-  removed: number
-  changed: number
 }
 
 export interface ExperimentView {
@@ -129,7 +81,7 @@ export interface ProposedWrite {
 }
 
 export interface VariantResultView {
-  outcome: ExperimentResult['outcome']
+  outcome: Outcome
   output: string
   divergence: Divergence | undefined
   proposedWrites: ProposedWrite[]
@@ -167,13 +119,13 @@ export interface ResultsPage {
   /** Number of examples and repetitions before the page. */
   offset: number
   /** The outcome of the last variant. */
-  outcome?: ExperimentResult['outcome'] | undefined
+  outcome?: Outcome | undefined
 }
 
 /** Experiments of the caller's tenant. Throws `not_found` for those of another tenant, as for unknown ones. */
 export interface Experiments {
   /**
-   * Accepts an experiment. A known request id of the caller returns the experiment of the request; with another body, throws `request_id_conflict`.
+   * Accepts an experiment. A known request id of the caller returns the experiment of the request; with another body, throws `request_id_reused`.
    * Throws `validation` with the places of the faults, `forbidden` for a change that the caller may not make, and `not_found` for an unknown version.
    */
   create(caller: Principal, draft: ExperimentDraft, request: { requestId: string; bodyHash: string }): Promise<ExperimentView>

@@ -871,6 +871,8 @@ export interface ExperimentRow {
   body_hash: string
   /** JSON. */
   spec: string
+  /** Encrypted JSON; empty behind the end. */
+  configurations: string
   status: 'pending' | 'running' | 'completed' | 'cancelled' | 'failed'
   dataset: string
   config_hash: string | null
@@ -891,7 +893,11 @@ export interface ExperimentResultRow {
   repetition: number
   session: string
   outcome: 'passed' | 'failed' | 'diverged' | 'error'
+  /** JSON; the numbers of the result. */
+  figures: string
   /** JSON. */
   content: string
+  /** JSON. */
+  trace: string
   created_at: number
 }

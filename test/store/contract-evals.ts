@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { Dataset } from '../../src/evals/dataset.ts'
 import type { NewExample } from '../../src/evals/dataset-store.ts'
 import type { ExperimentResult, NewExperiment } from '../../src/evals/experiment-store.ts'
+import { summarize } from '../../src/evals/experiments/figures.ts'
 import { createNewId } from '../../src/service/new-id.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createDatasetStore } from '../../src/store/evals/datasets.ts'
@@ -143,6 +144,24 @@ function registerDatasetContract(database: () => Database): void {
   })
 }
 
+const spec: NewExperiment['spec'] = {
+  identity: {
+    tenant: 'acme',
+    issuer: 'agent-core',
+    sub: 'ann',
+    owner: 'agent-core ann',
+    roles: ['admin'],
+    keyId: 'k',
+    signingKeyId: 's',
+    expiresAt: 1,
+  },
+  datasets: [{ id: 'd', name: 'core', revision: 1, examples: 1 }],
+  repetitions: 1,
+  scorers: [{ name: 'effects', kind: 'effects' }],
+  tools: { onMiss: 'fail', live: [] },
+  variants: [{ kind: 'version', version: 'v', configHash: 'c' }],
+}
+
 function registerExperimentContract(database: () => Database): void {
   const setUp = async () => {
     const { tenant, add, store: datasets } = datasetsOf(database())
@@ -154,7 +173,8 @@ function registerExperimentContract(database: () => Database): void {
       id: newId(),
       requestId: randomUUID(),
       bodyHash: 'h',
-      spec: { repetitions: 1 },
+      spec,
+      configurations: 'sealed',
       dataset: dataset.id,
       configHash: 'c',
       createdAt: 1,
@@ -165,6 +185,7 @@ function registerExperimentContract(database: () => Database): void {
       example: 'e1',
       repetition: 1,
       outcome: 'passed',
+      figures: { dataset: 0, tokens: 3, durationMs: 4, scores: [], effects: { same: 1, added: 0, removed: 0, changed: 0 } },
       session: undefined,
       content: { output: 'hello' },
       createdAt: 3,
@@ -178,7 +199,7 @@ function registerExperimentContract(database: () => Database): void {
     const experiment = experimentOf()
     assert.equal(await store.insert(experiment), undefined)
     const found = await store.find(tenant, experiment.id)
-    assert.deepEqual([found?.status, found?.spec, found?.verdict], ['pending', { repetitions: 1 }, undefined])
+    assert.deepEqual([found?.status, found?.spec, found?.verdict], ['pending', spec, undefined])
     const repeated = await store.insert(experimentOf({ requestId: experiment.requestId, bodyHash: 'other' }))
     assert.deepEqual([repeated?.known.id, repeated?.known.bodyHash], [experiment.id, 'h'])
     assert.equal((await store.list(tenant, { limit: 10, before: undefined })).length, 1)
@@ -203,32 +224,78 @@ function registerExperimentContract(database: () => Database): void {
     await store.addResult(tenant, id, resultOf())
     await store.addResult(tenant, id, resultOf({ outcome: 'failed' }))
     await store.addResult(tenant, id, resultOf({ variant: 1 }))
-    assert.deepEqual(await store.results(tenant, id, { limit: 1, offset: 0 }), [resultOf()])
-    assert.equal((await store.done(tenant, id)).length, 2)
-    const end = { status: 'completed' as const, verdict: 'passed' as const, summary: { same: 2 }, now: 9 }
+    assert.deepEqual(await store.results(tenant, id, { limit: 1, offset: 0 }), [resultOf(), resultOf({ variant: 1 })])
+    assert.deepEqual(
+      (await store.done(tenant, id)).map(({ variant, example, outcome }) => [variant, example, outcome]),
+      [
+        [0, 'e1', 'passed'],
+        [1, 'e1', 'passed'],
+      ],
+    )
+    const summary = summarize(await store.done(tenant, id), 2)
+    const end = { status: 'completed' as const, verdict: 'passed' as const, summary, now: 9 }
     assert.equal(await store.end(tenant, id, end), true)
     assert.equal(await store.end(tenant, id, { ...end, status: 'cancelled' }), false)
     assert.equal(await store.addResult(tenant, id, resultOf({ variant: 2 })), false)
     const ended = await store.find(tenant, id)
-    assert.deepEqual([ended?.status, ended?.startedAt, ended?.endedAt, ended?.summary], ['completed', 2, 9, { same: 2 }])
+    assert.deepEqual(
+      [ended?.status, ended?.startedAt, ended?.endedAt, ended?.summary],
+      ['completed', 2, 9, JSON.parse(JSON.stringify(summary))],
+    )
   })
 
-  test('a gate finds the newest experiment that passed with a configuration', async () => {
+  test('results are listed by example and repetition, and by the outcome of a variant; traces are read one by one', async () => {
+    const { tenant, store, experimentOf, resultOf } = await setUp()
+    const { id } = experimentOf()
+    await store.insert(experimentOf({ id }))
+    await store.start(tenant, id, 2)
+    const trace = [{ n: 1, kind: 'reply' }]
+    for (const example of ['e3', 'e2', 'e1'])
+      for (const repetition of [1, 2])
+        for (const variant of [0, 1]) {
+          const outcome = variant === 1 && example !== 'e2' && repetition === 2 ? 'failed' : 'passed'
+          await store.addResult(tenant, id, resultOf({ example, repetition, variant, outcome, trace }))
+        }
+    const namesOf = (results: ExperimentResult[]) => results.map((result) => `${result.example} ${result.repetition} ${result.variant}`)
+    const second = await store.results(tenant, id, { limit: 2, offset: 1 })
+    assert.deepEqual(namesOf(second), ['e1 2 0', 'e1 2 1', 'e2 1 0', 'e2 1 1'])
+    assert.equal(second[0]?.trace, undefined)
+    const failed = await store.results(tenant, id, { limit: 9, offset: 0, having: { variant: 1, outcome: 'failed' } })
+    assert.deepEqual(namesOf(failed), ['e1 2 0', 'e1 2 1', 'e3 2 0', 'e3 2 1'])
+    const whole = await store.resultsOf(tenant, id, { example: 'e2', repetition: 2 })
+    assert.deepEqual([namesOf(whole), whole[0]?.trace], [['e2 2 0', 'e2 2 1'], trace])
+    assert.deepEqual(await store.results(randomUUID(), id, { limit: 9, offset: 0 }), [])
+  })
+
+  test('configurations are there until the end', async () => {
+    const { tenant, store, experimentOf } = await setUp()
+    const { id } = experimentOf()
+    await store.insert(experimentOf({ id }))
+    assert.equal(await store.configurations(tenant, id), 'sealed')
+    assert.equal(await store.configurations(randomUUID(), id), undefined)
+    await store.end(tenant, id, { status: 'cancelled', verdict: 'none', now: 3 })
+    assert.equal(await store.configurations(tenant, id), undefined)
+  })
+
+  test('a gate finds the newest completed experiment with a configuration, whatever its verdict', async () => {
     const { tenant, store, dataset, experimentOf } = await setUp()
-    const passedAt = async (now: number, verdict: 'passed' | 'failed', configHash = 'c') => {
+    const endedAt = async (
+      now: number,
+      { status = 'completed', configHash = 'c' }: { status?: 'completed' | 'failed'; configHash?: string },
+    ) => {
       const experiment = experimentOf({ configHash })
       await store.insert(experiment)
-      await store.end(tenant, experiment.id, { status: 'completed', verdict, now })
+      await store.end(tenant, experiment.id, { status, verdict: now === 20 ? 'failed' : 'passed', now })
       return experiment.id
     }
-    await passedAt(10, 'passed')
-    const newest = await passedAt(20, 'passed')
-    await passedAt(30, 'failed')
-    await passedAt(40, 'passed', 'other')
+    await endedAt(10, {})
+    const newest = await endedAt(20, {})
+    await endedAt(30, { status: 'failed' })
+    await endedAt(40, { configHash: 'other' })
     const asked = { dataset: dataset.id, configHash: 'c', since: 0 }
-    assert.equal((await store.passed(tenant, asked))?.id, newest)
-    assert.equal(await store.passed(tenant, { ...asked, since: 21 }), undefined)
-    assert.equal(await store.passed(randomUUID(), asked), undefined)
+    assert.equal((await store.completed(tenant, asked))?.id, newest)
+    assert.equal(await store.completed(tenant, { ...asked, since: 21 }), undefined)
+    assert.equal(await store.completed(randomUUID(), asked), undefined)
   })
 
   test('an ended experiment is removed with its results, and with its dataset', async () => {

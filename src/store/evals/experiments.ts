@@ -1,5 +1,7 @@
 import { sql, type Kysely } from 'kysely'
+import type { JsonValue } from '../../agent/messages.ts'
 import type { Experiment, ExperimentResult, ExperimentStore, NewExperiment } from '../../evals/experiment-store.ts'
+import type { DoneResult } from '../../evals/experiments/figures.ts'
 import { query, type Connection, type Database } from '../database.ts'
 import { json, parseJson, toText } from '../rows.ts'
 import type { ExperimentResultRow, ExperimentRow, Tables } from '../tables.ts'
@@ -13,8 +15,8 @@ function createExperiments({
   db,
   jobs,
   forTenant,
-}: Database): Pick<ExperimentStore, 'insert' | 'find' | 'list' | 'start' | 'end' | 'remove' | 'passed'> {
-  const ofTenant = (tenant: string) => db.selectFrom('experiments').selectAll().where('tenant', '=', tenant)
+}: Database): Pick<ExperimentStore, 'insert' | 'find' | 'list' | 'start' | 'end' | 'remove' | 'completed' | 'configurations'> {
+  const ofTenant = (tenant: string) => db.selectFrom('experiments').select(columns).where('tenant', '=', tenant)
 
   return {
     insert: (experiment) =>
@@ -51,8 +53,12 @@ function createExperiments({
 
     end: (tenant, id, { status, verdict, summary, error, now }) =>
       forTenant(tenant).unit(async (connection) => {
-        const ended = { status, verdict, summary: json(summary), error: error === undefined ? null : toText(error), ended_at: now }
-        const end = db.updateTable('experiments').set(ended).where('tenant', '=', tenant).where('id', '=', id)
+        const ended = { verdict, summary: json(summary), error: error === undefined ? null : toText(error), ended_at: now }
+        const end = db
+          .updateTable('experiments')
+          .set({ ...ended, status, configurations: '' })
+          .where('tenant', '=', tenant)
+          .where('id', '=', id)
         return (await query(connection, end.where('status', 'in', ['pending', 'running']))).changes > 0
       }),
 
@@ -64,21 +70,60 @@ function createExperiments({
         return true
       }),
 
-    async passed(tenant, { dataset, configHash, since }) {
+    async completed(tenant, { dataset, configHash, since }) {
       const newest = ofTenant(tenant)
         .where('dataset', '=', dataset)
         .where('config_hash', '=', configHash)
         // A literal value, because a partial index is not used with a parameter.
-        .where(sql<boolean>`verdict = 'passed'`)
+        .where(sql<boolean>`status = 'completed'`)
         .where('ended_at', '>=', since)
         .orderBy('ended_at', 'desc')
         .limit(1)
       return (await query(forTenant(tenant).read, newest)).rows.map(toExperiment)[0]
     },
+
+    async configurations(tenant, id) {
+      const sealed = db.selectFrom('experiments').select('configurations').where('tenant', '=', tenant).where('id', '=', id)
+      const { rows } = await query(forTenant(tenant).read, sealed.where('status', 'in', ['pending', 'running']))
+      return rows[0]?.configurations
+    },
   }
 }
 
-function createResults({ db, isShared, forTenant }: Database): Pick<ExperimentStore, 'addResult' | 'done' | 'results'> {
+/** Columns without the configurations, which only the job reads. */
+const columns = [
+  'tenant',
+  'id',
+  'owner',
+  'request_id',
+  'body_hash',
+  'spec',
+  'status',
+  'dataset',
+  'config_hash',
+  'verdict',
+  'summary',
+  'error',
+  'created_at',
+  'started_at',
+  'ended_at',
+] as const satisfies (keyof ExperimentRow)[]
+
+const resultColumns = [
+  'variant',
+  'example',
+  'repetition',
+  'session',
+  'outcome',
+  'figures',
+  'content',
+  'created_at',
+] as const satisfies (keyof ExperimentResultRow)[]
+
+/** Results whose figures are read at once. */
+const figuresAtOnce = 1000
+
+function createResults({ db, isShared, forTenant }: Database): Pick<ExperimentStore, 'addResult' | 'done' | 'results' | 'resultsOf'> {
   const ofExperiment = (tenant: string, id: string) =>
     db.selectFrom('experiment_results').where('tenant', '=', tenant).where('experiment', '=', id)
 
@@ -95,12 +140,46 @@ function createResults({ db, isShared, forTenant }: Database): Pick<ExperimentSt
       }),
 
     async done(tenant, id) {
-      return (await query(forTenant(tenant).read, ofExperiment(tenant, id).select(['variant', 'example', 'repetition']))).rows
+      const done: DoneResult[] = []
+      const page = ofExperiment(tenant, id).select(['variant', 'example', 'repetition', 'outcome', 'figures']).limit(figuresAtOnce)
+      const inOrder = page.orderBy('variant').orderBy('example').orderBy('repetition')
+      for (;;) {
+        const last = done.at(-1)
+        const rest = last
+          ? inOrder.where(({ eb, refTuple, tuple }) =>
+              eb(refTuple('variant', 'example', 'repetition'), '>', tuple(last.variant, last.example, last.repetition)),
+            )
+          : inOrder
+        const { rows } = await query(forTenant(tenant).read, rest)
+        for (const { figures, ...key } of rows) done.push({ ...key, figures: JSON.parse(figures) as DoneResult['figures'] })
+        if (rows.length < figuresAtOnce) return done
+      }
     },
 
-    async results(tenant, id, { limit, offset }) {
-      const page = ofExperiment(tenant, id).selectAll().orderBy('example').orderBy('variant').orderBy('repetition')
-      return (await query(forTenant(tenant).read, page.limit(limit).offset(offset))).rows.map(toResult)
+    async results(tenant, id, { limit, offset, having }) {
+      let keys = ofExperiment(tenant, id).select(['example', 'repetition']).groupBy(['example', 'repetition'])
+      if (having) keys = keys.where('variant', '=', having.variant).where('outcome', '=', having.outcome)
+      const page = keys.orderBy('example').orderBy('repetition').limit(limit).offset(offset).as('page')
+      const rows = db
+        .selectFrom('experiment_results as result')
+        .innerJoin(page, (join) => join.onRef('page.example', '=', 'result.example').onRef('page.repetition', '=', 'result.repetition'))
+        .select(resultColumns.map((column) => `result.${column}` as const))
+        .where('tenant', '=', tenant)
+        .where('experiment', '=', id)
+        .orderBy('result.example')
+        .orderBy('result.repetition')
+        .orderBy('result.variant')
+      return (await query(forTenant(tenant).read, rows)).rows.map(toResult)
+    },
+
+    async resultsOf(tenant, id, { example, repetition }) {
+      const rows = ofExperiment(tenant, id)
+        .select([...resultColumns, 'trace'])
+        .where('example', '=', example)
+        .where('repetition', '=', repetition)
+        .orderBy('variant')
+      const found = (await query(forTenant(tenant).read, rows)).rows
+      return found.map((row) => ({ ...toResult(row), trace: JSON.parse(row.trace) as JsonValue[] }))
     },
   }
 }
@@ -116,7 +195,18 @@ async function isRunning(db: Kysely<Tables>, isShared: boolean, connection: Conn
   return (await query(connection, isShared ? running.forShare() : running)).rows.length > 0
 }
 
-function toNewRow({ tenant, id, owner, requestId, bodyHash, spec, dataset, configHash, createdAt }: NewExperiment): ExperimentRow {
+function toNewRow({
+  tenant,
+  id,
+  owner,
+  requestId,
+  bodyHash,
+  spec,
+  configurations,
+  dataset,
+  configHash,
+  createdAt,
+}: NewExperiment): ExperimentRow {
   return {
     tenant,
     id,
@@ -124,6 +214,7 @@ function toNewRow({ tenant, id, owner, requestId, bodyHash, spec, dataset, confi
     request_id: requestId,
     body_hash: bodyHash,
     spec: JSON.stringify(spec),
+    configurations,
     status: 'pending',
     dataset,
     config_hash: configHash ?? null,
@@ -136,7 +227,7 @@ function toNewRow({ tenant, id, owner, requestId, bodyHash, spec, dataset, confi
   }
 }
 
-function toExperiment(row: ExperimentRow): Experiment {
+function toExperiment(row: Pick<ExperimentRow, (typeof columns)[number]>): Experiment {
   return {
     tenant: row.tenant,
     id: row.id,
@@ -157,12 +248,22 @@ function toExperiment(row: ExperimentRow): Experiment {
 }
 
 function toResultRow(tenant: string, experiment: string, result: ExperimentResult): ExperimentResultRow {
-  const { variant, example, repetition, outcome, session, content, createdAt } = result
+  const { variant, example, repetition, outcome, session, figures, content, trace = [], createdAt } = result
   const key = { tenant, experiment, variant, example, repetition }
-  return { ...key, session: session ?? '', outcome, content: JSON.stringify(content), created_at: createdAt }
+  const texts = { figures: JSON.stringify(figures), content: JSON.stringify(content), trace: JSON.stringify(trace) }
+  return { ...key, ...texts, session: session ?? '', outcome, created_at: createdAt }
 }
 
-function toResult({ variant, example, repetition, outcome, session, content, created_at }: ExperimentResultRow): ExperimentResult {
-  const parsed = JSON.parse(content) as ExperimentResult['content']
-  return { variant, example, repetition, outcome, session: session === '' ? undefined : session, content: parsed, createdAt: created_at }
+function toResult(row: Pick<ExperimentResultRow, (typeof resultColumns)[number]>): ExperimentResult {
+  const { variant, example, repetition, outcome, session, created_at: createdAt } = row
+  return {
+    variant,
+    example,
+    repetition,
+    outcome,
+    session: session === '' ? undefined : session,
+    figures: JSON.parse(row.figures) as ExperimentResult['figures'],
+    content: JSON.parse(row.content) as ExperimentResult['content'],
+    createdAt,
+  }
 }

@@ -53,6 +53,7 @@ const statements = [
   request_id text not null,
   body_hash text not null,
   spec text not null,
+  configurations text not null,
   status text not null,
   dataset text not null,
   config_hash text,
@@ -65,7 +66,7 @@ const statements = [
   constraint experiments_pk primary key (tenant, id)
 )`,
   'create unique index experiments_request on experiments (tenant, owner, request_id)',
-  `create index experiments_passed on experiments (tenant, dataset, config_hash, ended_at) where verdict = 'passed'`,
+  `create index experiments_completed on experiments (tenant, dataset, config_hash, ended_at) where status = 'completed'`,
   `create table experiment_results (
   tenant text not null,
   experiment text not null,
@@ -74,7 +75,9 @@ const statements = [
   repetition integer not null,
   session text not null,
   outcome text not null,
+  figures text not null,
   content text not null,
+  trace text not null,
   created_at bigint not null,
   constraint experiment_results_pk primary key (tenant, experiment, variant, example, repetition)
 )`,

@@ -3,6 +3,7 @@ import type { SharedSecret } from '../../access/keys/shared-secret.ts'
 import type { ActingIn } from '../../audit/acts.ts'
 import { query, type Connection, type Database } from '../database.ts'
 import type { SecretBox } from './secret-box.ts'
+import { experimentName } from '../../evals/experiments/spec.ts'
 import { receiverSecretName } from '../runs/notifications.ts'
 import { anyRevision, type Login, type LoginKey, type LoginStore } from '../../configuration/mcp/login-store.ts'
 
@@ -80,6 +81,10 @@ async function findEncrypted({ db, all }: Database): Promise<EncryptedEntry[]> {
   const secrets = await query(all.read, db.selectFrom('secrets').select(['name', 'sealed']).orderBy('name'))
   const configurations = await query(all.read, db.selectFrom('configurations').select(['n', 'content']).orderBy('n'))
   const receivers = await query(all.read, db.selectFrom('task_notifications').selectAll())
+  const experiments = await query(
+    all.read,
+    db.selectFrom('experiments').select(['tenant', 'id', 'configurations']).where('configurations', '<>', ''),
+  )
   // Replaces unchanged texts only: another process may have stored a new text, encrypted with the first secret.
   return [
     ...secrets.rows.map(({ name, sealed }) => ({
@@ -97,6 +102,15 @@ async function findEncrypted({ db, all }: Database): Promise<EncryptedEntry[]> {
         const { tenant, owner, request_id, id } = row
         const update = db.updateTable('task_notifications').set({ sealed: renewed })
         const unchanged = update.where((is) => is.and({ tenant, owner, request_id, id, sealed }))
+        await all.unit((connection) => query(connection, unchanged))
+      },
+    })),
+    ...experiments.rows.map(({ tenant, id, configurations: sealed }) => ({
+      name: experimentName(id),
+      sealed,
+      async replace(renewed: string) {
+        const update = db.updateTable('experiments').set({ configurations: renewed })
+        const unchanged = update.where((is) => is.and({ tenant, id, configurations: sealed }))
         await all.unit((connection) => query(connection, unchanged))
       },
     })),
