@@ -17,7 +17,7 @@ import type { Database } from '../store/database.ts'
 import { actingUnder } from './acting.ts'
 import { readHeads, readKeys, readLines } from './audit-files.ts'
 import { readSettings } from './prepare.ts'
-import { CommandFailure, type CommandContext, print, type Terminal } from './terminal.ts'
+import { CommandFailure, type CommandContext, print, type Terminal, visible } from './terminal.ts'
 import { withDatabase } from './used-configuration.ts'
 
 /** Adds commands that verify and export the audit ledger. They work with and without a running service. */
@@ -99,11 +99,6 @@ function describeLate(label: string, { from, to, ms }: LateEvents): string {
 /** The name of a tenant. A file may have a name that reads as a result, so that what is no plain word is quoted. */
 function labelOf(tenant: string): string {
   return /^[\w.@-]+$/.test(tenant) ? tenant : visible(JSON.stringify(tenant))
-}
-
-/** Line ends, controls and direction marks as escapes: a file writes no line of its own to the terminal. */
-function visible(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (mark) => `\\u{${mark.codePointAt(0)!.toString(16)}}`)
 }
 
 interface ExportOptions {

@@ -46,6 +46,11 @@ export function print({ stdout }: Pick<Terminal, 'stdout'>, ...lines: readonly s
   for (const line of lines) stdout.write(`${line}\n`)
 }
 
+/** Line ends, controls and direction marks as escapes: text of others writes no line of its own to the terminal. */
+export function visible(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (mark) => `\\u{${mark.codePointAt(0)!.toString(16)}}`)
+}
+
 /** Formats rows as aligned columns. Each column is as wide as its widest cell. */
 export function formatTable(rows: readonly (readonly string[])[]): string[] {
   const columns = Math.max(0, ...rows.map((row) => row.length))
