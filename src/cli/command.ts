@@ -16,6 +16,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   keys: async () => (await import('./keys.ts')).addKeys,
   schedules: async () => (await import('./schedules.ts')).addSchedules,
   budgets: async () => (await import('./budgets.ts')).addBudgets,
+  eval: async () => (await import('./eval/eval.ts')).addEval,
   config: async () => (await import('./config.ts')).addConfig,
   db: async () => (await import('./db.ts')).addDb,
   audit: async () => (await import('./audit.ts')).addAudit,
