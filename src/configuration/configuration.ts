@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { ActingIn } from '../audit/acts.ts'
 import { ServiceError } from '../errors.ts'
 import type { AgentParts } from './agent.ts'
-import { type ServiceRules, parseSource } from './change/change.ts'
+import { type ConfigContent, type ServiceRules, parseSource } from './change/change.ts'
 import { changedPaths } from './change/merge.ts'
 import { changeState, type ConfigurationState, type RequestedChange } from './change/state.ts'
 import { describeOddities } from './models/findings.ts'
@@ -28,6 +28,8 @@ export interface Configuration {
    * cannot be written or holds an edit that is not in effect.
    */
   update(update: ConfigurationUpdate): Promise<UpdatedConfiguration>
+  /** The content that a change would bring into use. Nothing changes. Throws as `update` does. */
+  preview(preview: ConfigurationPreview): Promise<ConfigContent>
   /** Takes over an edit of the file. Faults of the edit are logged, and the configuration stays unchanged. */
   reload(): Promise<void>
   /** Refuses further changes. Resolves when no change is in progress. */
@@ -80,6 +82,14 @@ export interface ConfigurationUpdate {
 export interface RestoredVersion {
   kind: 'restore'
   version: string
+}
+
+/** A change on a recorded version, which may be the version in use. */
+export interface ConfigurationPreview extends Pick<ConfigurationUpdate, 'change' | 'permissions'> {
+  /** The version that is changed. Default: the version in use. */
+  base?: string | undefined
+  /** The places of the change and of the base in the request, for their faults. */
+  at: { change: readonly string[]; base: readonly string[] }
 }
 
 export interface UpdatedConfiguration {
@@ -142,13 +152,33 @@ export interface PreparedChange {
 /** Applies an update to `current`. Throws `validation`, and `not_found` for an unknown version that is to be restored. */
 export async function prepareChange(
   current: ConfigurationState,
-  { change, mode, permissions }: ConfigurationUpdate,
-  { store, rules }: { store: ConfigurationStore; rules: ServiceRules },
+  { change, mode, permissions }: Pick<ConfigurationUpdate, 'change' | 'mode' | 'permissions'>,
+  { store, rules }: ChangeSources,
+  at: readonly string[] = placeOf(change),
 ): Promise<PreparedChange> {
   const requested = await toRequestedChange(change, store)
   const options = { isStored: mode !== 'memory', rules: { ...rules, grantable: permissions } }
-  const next = await withValidationErrors(async () => changeState(current, requested, options), placeOf(change))
+  const next = await withValidationErrors(async () => changeState(current, requested, options), at)
   return { next, diff: changedPaths(current.used.config, next.used.config), oddities: describeOddities(next.used.config) }
+}
+
+interface ChangeSources {
+  store: ConfigurationStore
+  rules: ServiceRules
+}
+
+/** Applies a change to a version, as an update of the version would. `current` has the version `version`. */
+export async function previewChange(
+  current: ConfigurationState & { version: string },
+  { change, base, permissions, at }: ConfigurationPreview,
+  sources: ChangeSources,
+): Promise<ConfigContent> {
+  const isInUse = (version: string | undefined) => version === undefined || version === current.version
+  const restore = (version: string, place: readonly string[]) =>
+    prepareChange(current, { change: { kind: 'restore', version }, mode: 'file', permissions }, sources, place)
+  if (change.kind === 'restore') return isInUse(change.version) ? current.used : (await restore(change.version, at.change)).next.used
+  const from = base === undefined || isInUse(base) ? current : (await restore(base, at.base)).next
+  return (await prepareChange(from, { change, mode: 'file', permissions }, sources, at.change)).next.used
 }
 
 /** The warnings of a change that is only checked: what its tools and models would lack. */

@@ -9,9 +9,11 @@ import {
   kindOf,
   outdated,
   prepareChange,
+  previewChange,
   tryChange,
   withValidationErrors,
   type Configuration,
+  type ConfigurationPreview,
   type ConfigurationUpdate,
   type ConfigurationDependencies,
   type HistoryPage,
@@ -75,6 +77,10 @@ export class FileConfiguration implements Configuration {
 
   update(request: ConfigurationUpdate) {
     return this.mutex.run(() => this.change(request))
+  }
+
+  preview(preview: ConfigurationPreview) {
+    return previewChange({ ...this.state, version: this.deps.agents.current().version }, preview, this.deps)
   }
 
   reload() {

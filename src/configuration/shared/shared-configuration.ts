@@ -7,6 +7,7 @@ import {
   type PreparedChange,
   outdated,
   prepareChange,
+  previewChange,
   tryChange,
   withValidationErrors,
   type Configuration,
@@ -108,6 +109,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     showText: () => maskText(served.configuration.stored),
     history: (page) => readHistory(store, page),
     version: (version) => readVersion(store, version),
+    preview: async (preview) => previewChange(await readNewest(latest), preview, deps),
     update: (request) => mutex.run(() => update(request)),
     reload: () => file.sync(served.take),
     async close() {
