@@ -182,7 +182,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...running,
     ...callbacks.services,
     ...auditing,
-    ...openEvals({ ...common, store: runStore, openCalls, schemas: running.schemas }),
+    ...openEvals({ ...common, store: runStore, openCalls, artifacts, schemas: running.schemas }),
     ...openRecords({ database, store: runStore, openCalls, runs, historyTokens, now }),
     ...openSessions({ ...common, ...auditing, store: sessionStore, runs, artifacts }),
   }

@@ -11,6 +11,7 @@ import { bytesOf, maxExampleBytes, toExample, type Example, type ExampleDraft } 
 import { exampleFromRun, type RecordedRun } from './from-run.ts'
 import { checkScorers, type ScorerScope } from './scorers/check-scorers.ts'
 import type { Scorer } from './scorers/scorer.ts'
+import { withMedia, type MediaPorts } from './media.ts'
 
 export type NewDataset = Pick<Dataset, 'name' | 'description' | 'scorers' | 'share'>
 
@@ -51,6 +52,7 @@ export interface DatasetsDependencies {
   schemas: ScorerScope['schemas']
   /** Undefined for a run that goes on. */
   readRun(key: RunKey): Promise<RecordedRun | undefined>
+  media: MediaPorts
   config(): AgentConfig['evals']
   now(): number
   newId(): string
@@ -106,19 +108,19 @@ function changesOf(
 }
 
 function examplesOf(
-  { store, findRun, readRun, config, now, newId }: DatasetsDependencies,
+  { store, findRun, readRun, media: mediaPorts, config, now, newId }: DatasetsDependencies,
   find: Datasets['find'],
 ): Pick<Datasets, 'examples' | 'example' | 'add' | 'addRun' | 'changeExample' | 'removeExample'> {
   async function keep(
     { tenant }: Principal,
     dataset: string,
     example: Example,
-    { session, source }: Partial<Pick<NewExample, 'session' | 'source'>> = {},
+    { session, source, media = [] }: Partial<Pick<NewExample, 'session' | 'source' | 'media'>> = {},
   ): Promise<StoredExample> {
     const { id, name, tags, source: _source, ...content } = example
     refuseLarge(example)
     const max = config().max_examples
-    const stored = { id, name, tags, source, session, content: content as unknown as JsonObject, createdAt: now(), media: [] }
+    const stored = { id, name, tags, source, session, content: content as unknown as JsonObject, createdAt: now(), media }
     const added = await store.addExample(tenant, dataset, stored, max)
     if (added === 'full')
       throw new ServiceError('dataset_limit', `The dataset has ${max} examples, which are the most (evals.max_examples).`)
@@ -154,7 +156,8 @@ function examplesOf(
       const { configVersion = '' } = run
       const made = exampleFromRun(recorded, { id: newId(), name: name ?? nameOf(run.log?.input ?? ''), configVersion, tags: tags ?? [] })
       const source = { requestId: key.requestId, owner: key.owner, configVersion }
-      return keep(caller, dataset, { ...made, ...(expected && { expected }) }, { session: run.session, source })
+      const { example, media } = await withMedia(made, recorded, mediaPorts)
+      return keep(caller, dataset, { ...example, ...(expected && { expected }) }, { session: run.session, source, media })
     },
 
     async changeExample(caller, id, exampleId, patch) {

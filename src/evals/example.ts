@@ -7,7 +7,7 @@ import type { DataFilter } from '../agent/tool.ts'
 import type { RecalledMemories } from '../memory/recall.ts'
 import type { CompactLog } from '../runs/log/compact-log.ts'
 import type { ChatMessage } from '../runs/run.ts'
-import type { MessageData } from '../sessions/message.ts'
+import type { FileReference, ImageReference, MessageData } from '../sessions/message.ts'
 import type { SubAgent } from '../sub-agents/sub-agent-store.ts'
 
 /** A question with everything that a replay of its answer needs. Made from a run, or written by hand in the same shape. */
@@ -47,6 +47,9 @@ export interface ExampleInput {
   response_schema?: JsonSchema
   client_tools?: ClientTool[]
   model_options?: ModelOptions
+  /** Pictures of the question, and files that the model reads itself; the bytes are media of the example. */
+  images?: ImageReference[]
+  files?: FileReference[]
 }
 
 export type Before =
@@ -74,6 +77,8 @@ export interface RecordedCall {
   questions?: RecordedQuestion[][]
   /** Files of the call, without their bytes. */
   artifacts?: Artifact[]
+  /** Names of the files that the model was shown as pictures; absent for none. */
+  pictures?: string[]
   /** Present in the recording of a run: the other fields of the step. */
   step?: RecordedStep
 }
@@ -156,9 +161,9 @@ export type OriginalEvent =
 
 /** SHA-256 hashes of bytes, in hex. */
 export interface ExampleMedia {
-  /** Images of questions, by request id. */
+  /** Images of questions, by the request id of an earlier question, and `''` for the question of the example. */
   images: Record<string, { mediaType: string; sha256: string }[]>
-  /** Files of questions and pictures of tool results, by `imageKey`. */
+  /** Files of questions, and pictures of tool results before the question, by `imageKey` with the same request ids. */
   files: Record<string, string>
 }
 

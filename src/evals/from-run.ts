@@ -48,8 +48,8 @@ interface ExampleOptions extends Pick<Example, 'id' | 'name'> {
 }
 
 /**
- * Makes an example of an ended run. Everything is copied: the example stays when the run is removed. Throws `input_too_large` for a run
- * whose example would be longer than an example may be.
+ * Makes an example of an ended run, without its media. Everything is copied: the example stays when the run is removed. Throws
+ * `input_too_large` for a run whose example would be longer than an example may be.
  */
 export function exampleFromRun(recorded: RecordedRun, { id, name, configVersion, tags = [] }: ExampleOptions): Example {
   const { run, history, approvals } = recorded
@@ -69,8 +69,7 @@ export function exampleFromRun(recorded: RecordedRun, { id, name, configVersion,
     tags: [...tags],
     source: { request_id: requestId, config_version: configVersion },
     time: startedAt,
-    // The bytes of pictures and files are not part of an example.
-    ...(!record || record.isCut || !isComplete || history.some(({ data }) => data?.images ?? data?.files) ? { reduced: true } : {}),
+    ...(!record || record.isCut || !isComplete ? { reduced: true } : {}),
     ...(record?.subAgents ? { sub_agents: record.subAgents } : {}),
     original: toOriginal(session, log?.events ?? [], recording),
   }
@@ -80,9 +79,10 @@ export function exampleFromRun(recorded: RecordedRun, { id, name, configVersion,
   return example
 }
 
-function toInput({ run }: RecordedRun, record: ShownRecord | undefined): Example['input'] {
+function toInput({ run, history }: RecordedRun, record: ShownRecord | undefined): Example['input'] {
   const { messages = [], filters = [], continuation, instructions, responseSchema, clientTools, modelOptions } = record?.request ?? {}
   const question = record?.question ?? run.log?.input ?? ''
+  const { images, files } = history.find(({ idx }) => idx === run.messageIndex)?.data ?? {}
   return {
     messages: [...messages, { role: 'user', content: question }],
     data_filter_hints: [...filters],
@@ -91,6 +91,8 @@ function toInput({ run }: RecordedRun, record: ShownRecord | undefined): Example
     ...(responseSchema && { response_schema: responseSchema }),
     ...(clientTools && { client_tools: clientTools }),
     ...(modelOptions && { model_options: modelOptions }),
+    ...(images && { images }),
+    ...(files && { files }),
   }
 }
 

@@ -18,10 +18,13 @@ export function recordedCalls(
   const agents = agentsOfCalls(records)
   const decided = new Map(approvals.map((call) => [call.callId, call]))
   const questions = questionsIn(events, decided)
+  const pictures = new Map(records.flatMap((record) => (record.type === 'pictures' ? [[record.callId, record.names] as const] : [])))
   return steps.map((step, index) => {
     const agent = agents.get(step.start.id)
     const parent = agent === undefined ? null : (numbers.get(agent) ?? null)
-    return { n: index + 1, parent, ...toCall(step, decided.get(step.start.id)), ...questions.get(step.start.id) }
+    const { id } = step.start
+    const names = pictures.get(id)
+    return { n: index + 1, parent, ...toCall(step, decided.get(id)), ...(names && { pictures: names }), ...questions.get(id) }
   })
 }
 

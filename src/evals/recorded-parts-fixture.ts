@@ -36,12 +36,13 @@ function askedOf({ system, messages }: ModelRequest): { who: string; turn: numbe
 /** A model that answers by a function of the request, in its time. */
 export class FunctionModel implements Model {
   readonly name = 'function-1'
-  readonly seesImages = false
+  readonly seesImages: boolean
   calls = 0
-  private readonly answer: (request: ModelRequest) => { events: ModelEvent[]; calls?: RequestedCall[]; waitMs?: number }
+  readonly answer: (request: ModelRequest) => { events: ModelEvent[]; calls?: RequestedCall[]; waitMs?: number }
 
-  constructor(answer: FunctionModel['answer']) {
+  constructor(answer: FunctionModel['answer'], { seesImages = false } = {}) {
     this.answer = answer
+    this.seesImages = seesImages
   }
 
   async reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
@@ -114,9 +115,10 @@ export const subAgentOf = (name: string, tools: readonly Tool[], workflowType: S
 })
 
 /** A model whose replies depend on the seed, the agent and the turn alone. */
-export function randomModel(seed: number): FunctionModel {
-  return new FunctionModel((request) => {
-    const { who, turn } = askedOf(request)
+export function randomModel(seed: number, { earlier = 0, seesImages = false } = {}): FunctionModel {
+  const answer = (request: ModelRequest): ReturnType<FunctionModel['answer']> => {
+    const { who, turn: turns } = askedOf(request)
+    const turn = who === 'agent' ? turns - earlier : turns
     const last = request.messages.at(-1)!
     const random = randomOf(seed * 1000 + turn * 10 + who.charCodeAt(0))
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
@@ -142,5 +144,6 @@ export function randomModel(seed: number): FunctionModel {
       return { name, arguments: text }
     })
     return { events, calls, waitMs: random() < 0.4 ? 1 : 0 }
-  })
+  }
+  return new FunctionModel(answer, { seesImages })
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Decision, PendingCall } from '../agent/approval.ts'
-import type { NewArtifact, Artifact } from '../agent/messages.ts'
+import type { NewArtifact, Artifact, Image } from '../agent/messages.ts'
+import type { RequestedCall } from '../agent/model.ts'
 import type { Agent } from '../configuration/agent.ts'
 import { execute } from '../runs/execution/execute.ts'
 import type { ExecutionPorts } from '../runs/execution/ports.ts'
@@ -14,8 +15,12 @@ import type { RecalledMemories } from '../memory/recall.ts'
 import type { DecidedCall } from '../runs/trace/span.ts'
 import type { SubAgent } from '../sub-agents/sub-agent-store.ts'
 import { fromCompact } from '../runs/log/compact-log.ts'
-import { randomModel, randomOf, Receiver, subAgentOf, toolsOf, type FunctionModel } from './recorded-parts-fixture.ts'
-import { readRecordedRun, type RecordedRun } from './from-run.ts'
+import { FunctionModel, randomModel, randomOf, Receiver, subAgentOf, toolsOf } from './recorded-parts-fixture.ts'
+import { toNewMessages } from '../runs/window/window.ts'
+import type { ImageReference } from '../sessions/message.ts'
+import type { Example } from './example.ts'
+import { exampleFromRun, readRecordedRun, type RecordedRun } from './from-run.ts'
+import { createReadMedia, withMedia, type MediaPorts } from './media.ts'
 import type { ReplayPorts } from './replay/options.ts'
 import { createReplayedSubAgents } from './replay/sub-agents.ts'
 
@@ -26,6 +31,7 @@ export interface Recorded {
   receiver: Receiver
   events: LoggedEvent[]
   ports: ReplayPorts
+  media: MediaPorts
 }
 
 /** Executes a run that depends on the seed and on the time that things take, with a decision on each waiting call. */
@@ -33,7 +39,8 @@ export async function recordRun(seed: number): Promise<Recorded> {
   const random = randomOf(seed)
   const receiver = new Receiver()
   const tools = toolsOf(receiver, random)
-  const model = randomModel(seed)
+  const hasImages = seed % 3 === 1
+  const model = randomModel(seed, hasImages ? { earlier: 2, seesImages: true } : {})
   const plan = seed % 4 === 0 ? 'plan_execute' : 'react'
   const hasSchema = seed % 5 === 0
   const config = { workflow_type: plan, sub_agents: { may_create: false, max_depth: 2, concurrency: 1 + (seed % 3) }, max_iterations: 8 }
@@ -45,11 +52,25 @@ export async function recordRun(seed: number): Promise<Recorded> {
     model,
     receiver,
     subAgents,
-    request,
+    request: hasImages ? { ...request, images: [picture] } : request,
+    ...(hasImages && { images: [imageOf('question')], earlier: modelOfTurns([{ name: 'draw', arguments: '{}' }]) }),
     random,
     sends: () => seed % 7 === 0 && random() < 0.3,
     decide: (call) => decideBy(random, call),
   })
+}
+
+const picture: ImageReference = { name: 'a.png', mediaType: 'image/png' }
+
+export const imageOf = (text: string): Image => ({ mediaType: 'image/png', data: Buffer.from(text).toString('base64') })
+
+/** A model with eyes that makes these calls, one list for each turn, then answers. */
+export function modelOfTurns(...turns: RequestedCall[][]): FunctionModel {
+  const answer: FunctionModel['answer'] = ({ messages }) => {
+    const replies = messages.filter(({ role }) => role === 'assistant').length
+    return { events: [{ type: 'text', text: 'Done.' }], calls: turns[replies] ?? [] }
+  }
+  return new FunctionModel(answer, { seesImages: true })
 }
 
 function decideBy(random: () => number, _call: PendingCall): Decision {
@@ -69,6 +90,10 @@ interface RecordOptions {
   /** How the turn differs from that of a new session. */
   turn?: Partial<Turn>
   memories?: RecalledMemories
+  /** Bytes of the pictures of the request. */
+  images?: Image[]
+  /** Answers a question with a picture before, in the same session. */
+  earlier?: FunctionModel
   /** True where a person sends a message to the run during a call. */
   sends?(): boolean
 }
@@ -97,10 +122,14 @@ export async function record(options: RecordOptions): Promise<Recorded> {
     decide = () => ({ decision: 'approve', isStarted: false }),
   } = options
   const store = new SlowStore(random)
-  const content = request.messages.at(-1)?.content ?? ''
-  const begun = await store.begin(newRun('r', { request, messages: [{ role: 'human', content, createdAt: 1 }] }))
-  if (begun.kind !== 'running') throw new Error(`The run is ${begun.kind}.`)
-  const ports = { ...toPorts(store, agent, subAgents), recall: () => options.memories && Promise.resolve(options.memories) }
+  const { ports: made, media } = toPorts(store, agent, subAgents)
+  const ports = { ...made, recall: () => options.memories && Promise.resolve(options.memories) }
+  if (options.earlier) {
+    const earlier = { ...newRun('r').request, images: [picture] }
+    const begun = await begin(store, 'earlier', earlier, [imageOf('earlier')])
+    await execute(liveRun('earlier', earlier, { ...agent, model: options.earlier }, begun.fence), begun.turn, ports)
+  }
+  const begun = await begin(store, 'r', request, options.images)
   const decided: DecidedCall[] = []
   let sent = 0
   receiver.onCall = async () => {
@@ -111,21 +140,7 @@ export async function record(options: RecordOptions): Promise<Recorded> {
   let live: LiveRun | undefined
   let turn = { ...begun.turn, ...options.turn }
   for (let fence = begun.fence; ;) {
-    const { sessionId, operation, bodyHash, onDisconnect } = newRun('r')
-    const earlier = { restoredAt: undefined, hasUnstored: false }
-    const run = new LiveRun({
-      key: keyOf('r'),
-      sessionId,
-      operation,
-      bodyHash,
-      request,
-      onDisconnect,
-      agent,
-      fence,
-      earlier,
-      isResumed: fence > 1,
-    })
-    live = run
+    const run = (live = liveRun('r', request, agent, fence))
     await execute(run, turn, ports)
     const last = run.log.events.at(-1)
     if (last?.type !== 'interrupt') break
@@ -146,7 +161,31 @@ export async function record(options: RecordOptions): Promise<Recorded> {
   }
   const approvals = { ofRun: async () => decided }
   const recorded = (await readRecordedRun(keyOf('r'), { store, approvals }))!
-  return { recorded, agent, model, receiver, events: fromCompact(recorded.run.log!.events), ports: toReplayPorts(ports) }
+  return { recorded, agent, model, receiver, events: fromCompact(recorded.run.log!.events), ports: toReplayPorts(ports), media }
+}
+
+async function begin(store: MemoryRunStore, id: string, request: ChatRequest, images: Image[] | undefined) {
+  const messages = toNewMessages(request, id, 1).slice(-1)
+  const begun = await store.begin(newRun(id, { request, messages, ...(images && { images }) }))
+  if (begun.kind !== 'running') throw new Error(`The run is ${begun.kind}.`)
+  return begun
+}
+
+function liveRun(id: string, request: ChatRequest, agent: Agent, fence: number): LiveRun {
+  const { sessionId, operation, bodyHash, onDisconnect } = newRun(id)
+  const earlier = { restoredAt: undefined, hasUnstored: false }
+  return new LiveRun({ key: keyOf(id), sessionId, operation, bodyHash, request, onDisconnect, agent, fence, earlier, isResumed: fence > 1 })
+}
+
+/** The example as a store returns it, with the reader of its media. */
+export async function toStored(
+  { recorded, media: ports }: Recorded,
+  options: Parameters<typeof exampleFromRun>[1] = { id: 'e1', name: 'run', configVersion: '1' },
+) {
+  const { example, media } = await withMedia(exampleFromRun(recorded, options), recorded, ports)
+  const key = { tenant: 't', dataset: 'd', example: example.id }
+  const readMedia = createReadMedia({ media: async () => structuredClone(media) }, key)
+  return { example: JSON.parse(JSON.stringify(example)) as Example, readMedia, media }
 }
 
 function toDecided(call: PendingCall, decision: Decision): DecidedCall {
@@ -160,25 +199,29 @@ function toDecided(call: PendingCall, decision: Decision): DecidedCall {
   }
 }
 
-function toPorts(store: MemoryRunStore, agent: Agent, subAgents: readonly SubAgent[]): ExecutionPorts {
+function toPorts(store: MemoryRunStore, agent: Agent, subAgents: readonly SubAgent[]): { ports: ExecutionPorts; media: MediaPorts } {
   const ports = portsOf(store)
   const onFault = (error: unknown) => {
     throw error
   }
-  let files = 0
+  const kept = new Map<string, Uint8Array>()
   const keepArtifact = async ({ name, type, bytes, tool }: NewArtifact): Promise<Artifact> => {
-    const id = `file ${String(++files).padStart(3, '0')}`
+    const id = `file ${String(kept.size + 1).padStart(3, '0')}`
+    kept.set(id, bytes)
     return { id, name, type, size: bytes.byteLength, sha256: `hash ${bytes.join()}`, tool, createdAt: Date.now() }
   }
-  return {
+  const all: ExecutionPorts = {
     ...ports,
     keeper: () => keepArtifact,
+    images: { fromBytes: async (bytes) => ({ ...imageOf(Buffer.from(bytes).toString()), originalType: 'image/png' }) },
     schemas: {
       faultOf: async () => undefined,
       faultsOf: async (_use, _schema, value) => (typeof value === 'object' ? [] : ['it must be an object']),
     },
     subAgents: createReplayedSubAgents({ list: subAgents, agent, now: Date.now, newId: ports.newId, onFault }),
   }
+  const { images, mediaBytes } = store
+  return { ports: all, media: { images, mediaBytes, readArtifact: async (_folder, { id }) => kept.get(id) } }
 }
 
 function toReplayPorts({ schemas, clientTools, images, budgets, publicUrl }: ExecutionPorts): ReplayPorts {

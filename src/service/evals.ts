@@ -1,3 +1,4 @@
+import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { createDatasets, type Datasets, type DatasetsDependencies } from '../evals/datasets.ts'
 import { readRecordedRun } from '../evals/from-run.ts'
@@ -13,18 +14,20 @@ interface EvalsOptions {
   store: RunStore
   openCalls: ApprovalStore
   schemas: DatasetsDependencies['schemas']
+  artifacts: Pick<Artifacts, 'read'>
   now(): number
   newId(): string
 }
 
 /** Wires datasets. */
-export function openEvals({ database, agent, store, openCalls, schemas, now, newId }: EvalsOptions): { datasets: Datasets } {
+export function openEvals({ database, agent, store, openCalls, artifacts, schemas, now, newId }: EvalsOptions): { datasets: Datasets } {
   return {
     datasets: createDatasets({
       store: createDatasetStore(database),
       findRun: createFindRunKey(store),
       readRun: (key) => readRecordedRun(key, { store, approvals: openCalls }),
       schemas,
+      media: { images: store.images, mediaBytes: store.mediaBytes, readArtifact: artifacts.read },
       config: () => agent().config.evals,
       now,
       newId,

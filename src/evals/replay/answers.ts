@@ -84,7 +84,7 @@ function answers({ status, decision }: RecordedCall, input: JsonObject): boolean
 
 /** Gives the output, the failure, the lines of the log, the files and the questions of a recorded call. */
 async function repeat(recorded: RecordedCall, context: ToolContext, files: RecordedFiles): Promise<JsonValue> {
-  const { output, status, questions = [], artifacts = [], step } = recorded
+  const { output, status, questions = [], artifacts = [], pictures = [], step } = recorded
   const answeredRounds = Number(context.resumed?.state ?? 0)
   const round = questions[answeredRounds]
   if (round && context.maySuspend)
@@ -96,7 +96,7 @@ async function repeat(recorded: RecordedCall, context: ToolContext, files: Recor
   // The loop writes the last line.
   const lines = step?.log.slice(0, -(failure ?? 'Done.').length - 1) ?? ''
   if (lines !== '') context.log(lines)
-  for (const artifact of artifacts) await files.repeat(artifact, context)
+  for (const artifact of artifacts) await files.repeat(artifact, context, pictures.includes(artifact.name))
   if (failure === undefined) return output
   throw new Error(failure)
 }
@@ -126,9 +126,9 @@ class RecordedFiles {
     this.readMedia = readMedia
   }
 
-  async repeat(artifact: Artifact, context: ToolContext): Promise<void> {
+  async repeat(artifact: Artifact, context: ToolContext, isShown: boolean): Promise<void> {
     const { name, type, sha256 } = artifact
-    const data = type.startsWith('image/') ? await this.readMedia(sha256) : undefined
+    const data = isShown ? await this.readMedia(sha256) : undefined
     const bytes = new Uint8Array(Buffer.from(data ?? '', 'base64'))
     this.entries.set(bytes, artifact)
     await context.artifact(name, type, bytes, { isReturned: data !== undefined })

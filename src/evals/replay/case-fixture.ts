@@ -1,24 +1,17 @@
 import assert from 'node:assert/strict'
-import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
+import type { RequestedCall } from '../../agent/model.ts'
 import type { Tool } from '../../agent/tool.ts'
 import { agentOf } from '../../runs/process-fixture.ts'
 import type { Example } from '../example.ts'
-import { exampleFromRun } from '../from-run.ts'
-import { FunctionModel, Receiver, toolsOf } from '../recorded-parts-fixture.ts'
-import { ann, record, type Recorded } from '../recorded-run-fixture.ts'
+import { type FunctionModel, Receiver, toolsOf } from '../recorded-parts-fixture.ts'
+import { ann, modelOfTurns as modelOf, record, toStored, type Recorded } from '../recorded-run-fixture.ts'
 import type { Replayed, ReplayOptions, ReplayPorts } from './options.ts'
 import { replay } from './replay.ts'
 
+export { modelOf }
+
 export const { signal } = new AbortController()
 export const call = (name: string, input: object): RequestedCall => ({ name, arguments: JSON.stringify(input) })
-
-/** A model that makes these calls, one list for each turn, then answers. */
-export function modelOf(...turns: RequestedCall[][]): FunctionModel {
-  return new FunctionModel(({ messages }: ModelRequest) => {
-    const replies = messages.filter(({ role }) => role === 'assistant').length
-    return { events: [{ type: 'text', text: 'Done.' }], calls: turns[replies] ?? [] }
-  })
-}
 
 export interface Case {
   recorded: Recorded
@@ -32,8 +25,8 @@ export async function caseOf(model: FunctionModel, options: Partial<Parameters<t
   const receiver = new Receiver()
   const tools = toolsOf(receiver, () => 0)
   const recorded = await record({ agent: agentOf({ model, tools }), model, receiver, ...options })
-  const example = JSON.parse(JSON.stringify(exampleFromRun(recorded.recorded, { id: 'e', name: 'e', configVersion: '1' }))) as Example
-  return { recorded, example, receiver, tools }
+  const { example, readMedia } = await toStored(recorded)
+  return { recorded: { ...recorded, ports: { ...recorded.ports, readMedia } }, example, receiver, tools }
 }
 
 /** Replays an example with another model, and maintains that no tool is reached. */

@@ -22,6 +22,8 @@ export function toRequest({ input }: Example): ChatRequest {
     response_schema: responseSchema,
     client_tools: clientTools,
     model_options: modelOptions,
+    images,
+    files,
   } = input
   return {
     messages,
@@ -32,6 +34,8 @@ export function toRequest({ input }: Example): ChatRequest {
     ...(responseSchema && { responseSchema }),
     ...(clientTools && { clientTools }),
     ...(modelOptions && { modelOptions }),
+    ...(images && { images }),
+    ...(files && { files }),
   }
 }
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Example } from '../example.ts'
-import { exampleFromRun } from '../from-run.ts'
-import { ann, recordRun, type Recorded } from '../recorded-run-fixture.ts'
+import { ann, recordRun, toStored, type Recorded } from '../recorded-run-fixture.ts'
 import { replay } from './replay.ts'
 
 /** Every change is tried on 60 runs; `REPLAYED_RUNS=300` takes half a minute. */
@@ -10,14 +9,8 @@ const runs = Number(process.env['REPLAYED_RUNS'] ?? 60)
 
 const { signal } = new AbortController()
 
-/** The example as a store returns it. */
-function toStored(recorded: Recorded): Example {
-  const example = exampleFromRun(recorded.recorded, { id: 'e1', name: 'run', configVersion: '1' })
-  return JSON.parse(JSON.stringify(example)) as Example
-}
-
 /** What a run has, by the kinds that the test claims to cover. */
-function kindsOf({ events, recorded }: Recorded, { recording }: Example): string[] {
+function kindsOf({ events, recorded }: Recorded, { recording, media }: Example): string[] {
   const calls = recording.filter(({ status }) => status !== 'unknown')
   const kinds: Record<string, boolean> = {
     'failed call': calls.some(({ status }) => status === 'error'),
@@ -26,7 +19,10 @@ function kindsOf({ events, recorded }: Recorded, { recording }: Example): string
     rejection: calls.some(({ decision }) => decision?.decision === 'reject'),
     'nested call': calls.some(({ parent }) => parent !== null),
     'two calls of a sub-agent': calls.filter(({ tool }) => tool === 'sub_agent:a').length > 1,
-    image: calls.some(({ artifacts }) => artifacts !== undefined),
+    file: calls.some(({ artifacts }) => artifacts !== undefined),
+    picture: calls.some(({ pictures }) => pictures !== undefined),
+    'question with a picture': media !== undefined && '' in media.images,
+    'picture of an earlier turn': Object.keys(media?.files ?? {}).length > 0,
     plan: events.some((event) => event.type === 'step_start' && event.step.type === 'planning'),
     retry: events.some(({ type }) => type === 'retrying'),
     schema: recorded.run.log?.hasSchema === true,
@@ -42,9 +38,9 @@ test(`${runs} runs of every kind replay byte by byte, and reach no tool and no m
   for (let seed = 1; seed <= runs; seed++) {
     const recorded = await recordRun(seed)
     const { agent, model, receiver, events, ports } = recorded
-    const example = toStored(recorded)
+    const { example, readMedia } = await toStored(recorded)
     const before = [model.calls, receiver.calls.length]
-    const replayed = await replay({ example, agent, isRecorded: true, owner: ann, requestId: 'replay', signal }, ports)
+    const replayed = await replay({ example, agent, isRecorded: true, owner: ann, requestId: 'replay', signal }, { ...ports, readMedia })
     const fault = `with seed ${seed}: ${JSON.stringify(replayed.divergence)}`
     assert.equal(JSON.stringify(replayed.events), JSON.stringify(events), fault)
     assert.deepEqual([replayed.isEqual, replayed.divergence], [true, undefined], fault)
@@ -53,5 +49,5 @@ test(`${runs} runs of every kind replay byte by byte, and reach no tool and no m
     for (const kind of kindsOf(recorded, example)) counts.set(kind, (counts.get(kind) ?? 0) + 1)
   }
   // The runs are of the kinds that the title says.
-  assert.equal(counts.size, 13, JSON.stringify([...counts]))
+  assert.equal(counts.size, 16, JSON.stringify([...counts]))
 })

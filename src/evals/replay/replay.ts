@@ -52,7 +52,8 @@ class Replay {
     this.messages = new RecordedMessages(this.events, example.model_replies, options.isRecorded === true)
     this.order = new Order(this.events)
     const { readMedia } = ports
-    this.store = new ReplayStore({ example, history: historyOf(example), readMedia, takeMessages: () => this.messages.take() })
+    const { requestId } = options
+    this.store = new ReplayStore({ example, requestId, history: historyOf(example), readMedia, takeMessages: () => this.messages.take() })
   }
 
   async run(): Promise<Replayed> {

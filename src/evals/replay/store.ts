@@ -10,6 +10,8 @@ export type ReadMedia = (sha256: string) => Promise<string | undefined>
 
 interface ReplayStoreOptions {
   example: Example
+  /** The request id of the replay. */
+  requestId: string
   /** The messages of the session: those before the question, and the question. */
   history: readonly HistoryMessage[]
   readMedia: ReadMedia
@@ -64,7 +66,7 @@ export class ReplayStore implements ExecutionStore {
     const { example, readMedia } = this.options
     const images = new Map<string, Image[]>()
     for (const requestId of requestIds) {
-      const references = example.media?.images[requestId] ?? []
+      const references = example.media?.images[this.nameOf(requestId)] ?? []
       const pictures = await Promise.all(
         references.map(async ({ mediaType, sha256 }) => ({ mediaType, data: (await readMedia(sha256)) ?? '' })),
       )
@@ -79,11 +81,17 @@ export class ReplayStore implements ExecutionStore {
   readonly mediaBytes: ExecutionStore['mediaBytes'] = async (_tenant, _session, places: readonly MediaPlace[]) => {
     const { example, readMedia } = this.options
     const bytes = new Map<string, string>()
-    for (const key of places.map(imageKey)) {
-      const sha256 = example.media?.files[key]
+    for (const place of places) {
+      const key = imageKey(place)
+      const sha256 = example.media?.files[imageKey({ requestId: this.nameOf(place.requestId), n: place.n })]
       const data = this.pictures.get(key) ?? (sha256 === undefined ? undefined : await readMedia(sha256))
       if (data !== undefined) bytes.set(key, data)
     }
     return bytes
+  }
+
+  /** The request id in the media of the example. */
+  private nameOf(requestId: string): string {
+    return requestId === this.options.requestId ? '' : requestId
   }
 }

@@ -267,7 +267,11 @@ async function storeResult(
 /** Stores the bytes of pictures before a message refers to the pictures. */
 function keepImages(message: Message, run: LiveRun, { turn }: Progress, store: ExecutionStore): Promise<void> | undefined {
   if (message.role !== 'tool' || !message.images) return undefined
-  const { images } = message
+  const { callId, images } = message
+  run.trace.showPictures(
+    callId,
+    images.map(({ name }) => name),
+  )
   return run.times.during('store', () => store.keepResultImages(run.key, run.fence, turn.session, images))
 }
 

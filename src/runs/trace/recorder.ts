@@ -134,6 +134,10 @@ export class TraceRecorder {
     this.complete.push({ type: 'times', ...roundSums(sums) })
   }
 
+  showPictures(callId: string, names: string[]): void {
+    this.complete.push({ type: 'pictures', callId, names })
+  }
+
   cutOff(callId: string): void {
     this.complete.push({ type: 'cut_off', callId })
   }

@@ -16,6 +16,7 @@ export type TraceRecord =
   | InstructionRecord
   | WaitRecord
   | CutOffRecord
+  | PicturesRecord
   | TimesRecord
   | BudgetRecord
 
@@ -150,6 +151,13 @@ export interface WaitRecord {
 interface CutOffRecord {
   type: 'cut_off'
   callId: string
+}
+
+/** The model was shown pictures of a tool's result. */
+interface PicturesRecord {
+  type: 'pictures'
+  callId: string
+  names: string[]
 }
 
 /** Milliseconds in each phase of the run, with those of earlier attempts; the last record counts. */
