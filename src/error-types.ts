@@ -189,6 +189,12 @@ const conflictErrors = {
     when: 'The schedule to change, resume or trigger has ended.',
     remedy: 'Create a new schedule.',
   },
+  session_exists: {
+    status: 409,
+    errorType: 'SessionExists',
+    when: 'The caller has a session of this id already, with other messages or from another request.',
+    remedy: 'Use the session, or choose another `session_id`.',
+  },
   dataset_exists: {
     status: 409,
     errorType: 'DatasetExists',

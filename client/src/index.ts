@@ -53,7 +53,15 @@ export type {
   Roles,
   ServiceMethods,
 } from './resources/service.ts'
-export type { Session, SessionFilter, SessionPage, Sessions, SessionSummary } from './resources/sessions.ts'
+export type {
+  CreateSessionOptions,
+  NewSession,
+  Session,
+  SessionFilter,
+  SessionPage,
+  Sessions,
+  SessionSummary,
+} from './resources/sessions.ts'
 export type { SubAgent, SubAgentRequest, SubAgents } from './resources/sub-agents.ts'
 export type { ChangedToolPage, Tool, ToolMethods, ToolRequest, ToolResult, Tools } from './resources/tools.ts'
 export type { Chunk } from './stream/chunk.ts'

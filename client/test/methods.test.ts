@@ -221,6 +221,8 @@ test('sessions: all pages, a session, a fork, a deletion', async (t) => {
     messages.map(({ content }) => content),
     ['Question 1', 'yes'],
   )
+  const brought = { messages: [{ role: 'human' as const, content: 'Call me Ada.', timestamp: 1_790_000_000 }] }
+  for (let n = 0; n < 2; n++) assert.equal((await client.sessions.create(brought, { requestId: 'moved' })).session_id, 'moved')
   const fork = await client.sessions.fork(ids[0]!, 2)
   assert.equal((await client.sessions.get(fork.session_id)).messages.length, 2)
   await client.sessions.delete(ids[0]!)

@@ -44,7 +44,7 @@ export function openSessions({ database, auditReads: reads, store, runs, artifac
     sessionStore: store,
     sessions: createSessions(store, reads),
     changes: createSessionChanges({ store, reads, runs: sessionRuns, hooks: [files], wake, newId, now }),
-    conversations: createConversations({ store: createConversationStore(database), nameOf, newId, now }),
+    conversations: createConversations({ store: createConversationStore(database), sessions: store, nameOf, newId, now }),
   }
 }
 

@@ -1,13 +1,14 @@
 import type { Principal } from '../access/permissions.ts'
-import type { SessionMessage, SessionRecord } from './session-store.ts'
+import { ServiceError } from '../errors.ts'
+import type { SessionMessage, SessionRecord, SessionStore } from './session-store.ts'
 import type { Owner } from '../access/owner.ts'
 
 export type Metadata = Record<string, string>
 
 /** Port: sessions that callers make and fill without a run. */
 export interface ConversationStore {
-  /** Creates a session, with messages or empty. */
-  create(session: NewSession): Promise<void>
+  /** Creates a session, with messages or empty. False where the owner has a session of this id, which stays as it is. */
+  create(session: NewSession): Promise<boolean>
   metadata(session: SessionRecord): Promise<Metadata>
   /** False where the session was deleted. */
   setMetadata(session: SessionRecord, metadata: Metadata): Promise<boolean>
@@ -26,13 +27,32 @@ interface NewSession extends Owner {
   shortName: string
   metadata: Metadata
   messages: readonly SessionMessage[]
-  now: number
+  createdAt: number
+  updatedAt: number
 }
+
+/** A conversation that a caller brings from elsewhere. */
+export interface BroughtSession {
+  requestId: string
+  /** Default: the request id. */
+  sessionId: string | undefined
+  /** Default: the beginning of the first question. */
+  shortName: string | undefined
+  /** At least one. `createdAt`: undefined for the time of the call. */
+  messages: readonly BroughtMessage[]
+}
+
+export type BroughtMessage = Pick<SessionMessage, 'role' | 'content'> & { createdAt: number | undefined }
 
 /** Sessions that callers make and fill without a run. */
 export interface Conversations {
   /** Creates a session of the caller, with messages or empty. */
   create(principal: Principal, content: { metadata: Metadata; messages: readonly SessionMessage[] }): Promise<SessionRecord>
+  /**
+   * Creates a session from a conversation that was held elsewhere. A repeat of the request returns the session as it is now. Throws `session_exists` where
+   * the caller has another session of the id.
+   */
+  bring(principal: Principal, brought: BroughtSession): Promise<SessionRecord>
   /** Appends messages and returns the index of the first one; undefined for a deleted session. Throws `session_busy`. */
   append(session: SessionRecord, messages: readonly SessionMessage[]): Promise<number | undefined>
   metadata: ConversationStore['metadata']
@@ -41,13 +61,14 @@ export interface Conversations {
 
 interface ConversationDependencies {
   store: ConversationStore
+  sessions: Pick<SessionStore, 'find' | 'message' | 'messages'>
   /** The name of a session in lists, from its first question. */
   nameOf(question: string): string
   newId(): string
   now(): number
 }
 
-export function createConversations({ store, nameOf, newId, now }: ConversationDependencies): Conversations {
+export function createConversations({ store, sessions, nameOf, newId, now }: ConversationDependencies): Conversations {
   function shortNameOf(messages: readonly SessionMessage[]): string {
     return nameOf(messages.find(({ role }) => role === 'human')?.content ?? '')
   }
@@ -56,12 +77,51 @@ export function createConversations({ store, nameOf, newId, now }: ConversationD
     async create({ tenant, owner }, { metadata, messages }) {
       const createdAt = now()
       const session = { tenant, owner, sessionId: newId(), key: newId(), checkpointId: newId(), shortName: shortNameOf(messages) }
-      await store.create({ ...session, metadata, messages, now: createdAt })
+      await store.create({ ...session, metadata, messages, createdAt, updatedAt: createdAt })
       return { ...session, messageCount: messages.length, createdAt, updatedAt: createdAt }
+    },
+
+    async bring(principal, { requestId, sessionId = requestId, shortName, messages }) {
+      const { tenant, owner } = principal
+      const updatedAt = now()
+      const stored = messages.map((message, index) => toStored(message, updatedAt, index === 0 ? requestId : undefined))
+      const session = { tenant, owner, sessionId, key: newId(), checkpointId: newId(), shortName: shortName ?? shortNameOf(stored) }
+      const createdAt = stored[0]!.createdAt
+      if (await store.create({ ...session, metadata: {}, messages: stored, createdAt, updatedAt }))
+        return { ...session, messageCount: stored.length, createdAt, updatedAt }
+      const known = await sessions.find(principal, sessionId, { anyOwner: false })
+      // Deleted meanwhile: there is nothing in the way.
+      if (!known) return this.bring(principal, { requestId, sessionId, shortName, messages })
+      if (!(await isRepeat(sessions, known, { requestId, messages }))) throw sessionExists(sessionId)
+      return known
     },
 
     append: (session, messages) => store.append(session, messages, { now: now(), checkpointId: newId(), shortName: shortNameOf(messages) }),
     metadata: store.metadata,
     setMetadata: store.setMetadata,
   }
+}
+
+/** The first message names the request, so that a repeat is known. */
+function toStored({ role, content, createdAt }: BroughtMessage, now: number, requestId: string | undefined): SessionMessage {
+  return { role, content: content.toWellFormed(), createdAt: createdAt ?? now, data: requestId === undefined ? undefined : { requestId } }
+}
+
+/** True for a session that the same request has made of the same messages. The session may have grown since. */
+async function isRepeat(
+  sessions: ConversationDependencies['sessions'],
+  { tenant, key, messageCount }: SessionRecord,
+  { requestId, messages }: Pick<BroughtSession, 'requestId' | 'messages'>,
+): Promise<boolean> {
+  const first = await sessions.message(tenant, key, 0)
+  if (first?.data?.requestId !== requestId || messageCount < messages.length) return false
+  const stored = await sessions.messages(tenant, key)
+  return messages.every(({ role, content, createdAt }, index) => {
+    const known = stored[index]!
+    return known.role === role && known.content === content.toWellFormed() && (createdAt ?? known.createdAt) === known.createdAt
+  })
+}
+
+function sessionExists(sessionId: string): ServiceError {
+  return new ServiceError('session_exists', `The caller has a session ${sessionId} already.`)
 }

@@ -17,6 +17,7 @@ const routes = [
   ['GET', '/core/v1/knowledge/{document_id}', 'knowledge.read'],
   ['DELETE', '/core/v1/knowledge/{document_id}', 'knowledge.write'],
   ['GET', '/core/v1/sessions', 'sessions.read'],
+  ['POST', '/core/v1/sessions', 'chat'],
   ['GET', '/core/v1/sessions/{session_id}', 'sessions.read'],
   ['DELETE', '/core/v1/sessions/{session_id}', 'sessions.write'],
   ['POST', '/core/v1/sessions/{session_id}/fork', 'sessions.write'],

@@ -19,7 +19,9 @@ function registerConversationContract(database: () => Database): void {
     const owner = 'agent-core ann'
     const first = { role: 'human' as const, content: 'one', createdAt: hour, data: undefined }
     const ids = { sessionId: 'made', key: randomUUID(), checkpointId: randomUUID(), shortName: 'one' }
-    await conversations.create({ tenant, owner, ...ids, metadata: { topic: 'a' }, messages: [first], now: hour })
+    await conversations.create({ tenant, owner, ...ids, metadata: { topic: 'a' }, messages: [first], createdAt: hour, updatedAt: hour })
+    const again = { ...ids, key: randomUUID(), metadata: {}, messages: [first, first], createdAt: hour, updatedAt: hour }
+    assert.equal(await conversations.create({ tenant, owner, ...again }), false)
     const session = (await sessions.find({ tenant, owner }, 'made', { anyOwner: false }))!
     assert.deepEqual([session.messageCount, await conversations.metadata(session)], [1, { topic: 'a' }])
     assert.equal(await conversations.setMetadata(session, { topic: 'b' }), true)

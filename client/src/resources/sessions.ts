@@ -1,4 +1,4 @@
-import type { CallOptions, Query, Reply } from '../operation.ts'
+import type { CallOptions, Query, Reply, RequestOptions } from '../operation.ts'
 import type { Transport } from '../transport.ts'
 import { readPages } from './pages.ts'
 
@@ -6,8 +6,14 @@ export type SessionPage = Reply<'GET', '/core/v1/sessions'>
 export type SessionSummary = SessionPage['sessions'][number]
 export type SessionFilter = Query<'GET', '/core/v1/sessions'>
 export type Session = Reply<'GET', '/core/v1/sessions/{session_id}'>
+export type NewSession = RequestOptions<'POST', '/core/v1/sessions'>['body']
 type Deleted = Reply<'DELETE', '/core/v1/sessions/{session_id}'>
 type Fork = Reply<'POST', '/core/v1/sessions/{session_id}/fork'>
+
+export interface CreateSessionOptions extends CallOptions {
+  /** Makes a repeated call safe: the same id and the same messages create one session. */
+  requestId?: string | undefined
+}
 
 /** Conversations of the caller. */
 export interface Sessions {
@@ -15,6 +21,8 @@ export interface Sessions {
   list(filter?: SessionFilter, options?: CallOptions): Promise<SessionPage>
   /** Yields all sessions, page by page. */
   all(filter?: SessionFilter, options?: CallOptions): AsyncGenerator<SessionSummary, void>
+  /** Brings a conversation from elsewhere. */
+  create(session: NewSession, options?: CreateSessionOptions): Promise<Session>
   /** Returns a session with its messages. */
   get(sessionId: string, options?: CallOptions): Promise<Session>
   /** Cancels the runs of a session, and deletes the session with everything in it. */
@@ -43,6 +51,8 @@ export function createSessions(transport: Transport): Sessions {
       return readPages(load, { elements: ({ sessions }) => sessions, next })
     },
 
+    create: (body, { requestId, ...options } = {}) =>
+      transport.request('POST', '/core/v1/sessions', { ...options, body, headers: { 'request-id': requestId, ...options.headers } }),
     get: (sessionId, options) => transport.request('GET', '/core/v1/sessions/{session_id}', parts(sessionId, options)),
     delete: (sessionId, options) => transport.request('DELETE', '/core/v1/sessions/{session_id}', parts(sessionId, options)),
     fork: (sessionId, messageIndex, options) =>

@@ -1,5 +1,9 @@
-import { replies, route, Id, IdHeaders, optionalText, namedObject, pageLimit } from '../schemas/shared.ts'
-import { Type } from 'typebox'
+import { closed, maybe, replies, route, Id, IdHeaders, optionalText, namedObject, pageLimit } from '../schemas/shared.ts'
+import { Type, type Static } from 'typebox'
+import { accessTo } from '../../access/permissions.ts'
+import { invalid } from '../../errors.ts'
+import type { BroughtMessage, Conversations } from '../../sessions/conversations.ts'
+import { contentBytes } from '../server/read-bodies.ts'
 import type { App } from '../server/app.ts'
 import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
@@ -56,9 +60,27 @@ export const Summary = namedObject('SessionSummary', {
   created_at: Type.String(),
 })
 
+/** Postgres stores no NUL. */
+const noNul = '^[^\\u0000]*$'
+
 const params = Type.Object({ session_id: Id })
 
 const Fork = Type.Object({ message_index: Type.Integer({ minimum: 0, description: 'The messages before this index are copied.' }) })
+
+const maxBrought = 1000
+
+const Brought = closed({
+  session_id: maybe(Id, 'Default: the `request-id`.'),
+  short_name: maybe(Type.String({ minLength: 1, maxLength: 200, pattern: noNul }), 'Default: the beginning of the first question.'),
+  messages: Type.Array(
+    closed({
+      role: Type.Enum(['human', 'ai']),
+      content: Type.String({ pattern: noNul }),
+      timestamp: maybe(Type.Integer({ minimum: 0 }), 'Epoch seconds, not in the future and not before the message before. Default: now.'),
+    }),
+    { minItems: 1, maxItems: maxBrought, description: 'In order, as `GET /core/v1/sessions/{session_id}` shows them.' },
+  ),
+})
 
 export const List = namedObject('SessionList', {
   sessions: Type.Array(Summary),
@@ -68,7 +90,7 @@ export const List = namedObject('SessionList', {
 })
 
 /** Routes of sessions, which are conversations with their messages. */
-export const sessionRoutes = [listRoute, readRoute, deleteRoute, forkRoute] as const
+export const sessionRoutes = [listRoute, bringRoute, readRoute, deleteRoute, forkRoute] as const
 
 function listRoute(app: App, { sessions }: { sessions: Sessions }): void {
   app.get(
@@ -89,6 +111,54 @@ function listRoute(app: App, { sessions }: { sessions: Sessions }): void {
       return sessions.list(principalOf(request), { limit, before, q })
     },
   )
+}
+
+function bringRoute(app: App, { conversations, sessions }: { conversations: Conversations; sessions: Sessions }): void {
+  app.post(
+    '/core/v1/sessions',
+    route({ access: accessTo.chat, maxBodyBytes: contentBytes }, 'Sessions', {
+      summary: 'Bring a conversation from elsewhere: a new session with its messages',
+      text: `The session goes on with the next chat that names it. Answers that a client brings count as text of strangers where containment is on. A repeat with the same \`request-id\` returns the session; an application that moves a conversation gives its own id as \`request-id\`.
+
+- 409 \`SessionExists\`: the caller has a session of this id, with other messages or from another request.
+- 413: the body has more than 4 MiB.`,
+      examples: {
+        two: {
+          summary: 'A question with its answer',
+          value: {
+            session_id: 'moved-1',
+            messages: [
+              { role: 'human', content: 'Call me Ada.', timestamp: 1790000000 },
+              { role: 'ai', content: 'Hello Ada.', timestamp: 1790000002 },
+            ],
+          },
+        },
+      },
+      body: Brought,
+      response: replies({ 201: Session }, 409, 413, 422),
+    }),
+    async (request, reply) => {
+      const { session_id: sessionId, short_name: shortName, messages } = request.body
+      const caller = principalOf(request)
+      const brought = { requestId: request.id, sessionId: sessionId ?? undefined, shortName: shortName ?? undefined }
+      const session = await conversations.bring(caller, { ...brought, messages: toBrought(messages) })
+      void reply.code(201)
+      return sessions.read(caller, session.sessionId)
+    },
+  )
+}
+
+function toBrought(messages: Static<typeof Brought>['messages']): BroughtMessage[] {
+  const now = Date.now()
+  let before = 0
+  return messages.map(({ role, content, timestamp }, index) => {
+    const createdAt = timestamp == null ? undefined : timestamp * 1000
+    const at = ['body', 'messages', index, 'timestamp']
+    if ((createdAt ?? now) > now) throw invalid(at, 'is in the future')
+    if ((createdAt ?? now) < before) throw invalid(at, 'is before the message before')
+    before = createdAt ?? now
+    return { role, content, createdAt }
+  })
 }
 
 function readRoute(app: App, { sessions }: { sessions: Sessions }): void {

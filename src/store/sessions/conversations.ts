@@ -26,7 +26,7 @@ export function createConversationStore({ db, forTenant }: Database): Conversati
   }
 
   return {
-    create: ({ tenant, owner, sessionId, key, checkpointId, shortName, metadata, messages, now }) =>
+    create: ({ tenant, owner, sessionId, key, checkpointId, shortName, metadata, messages, createdAt, updatedAt }) =>
       forTenant(tenant).unit(async (connection) => {
         const row = {
           tenant,
@@ -39,12 +39,17 @@ export function createConversationStore({ db, forTenant }: Database): Conversati
           message_count: messages.length,
           window_start: 0,
           summary: null,
-          created_at: now,
-          updated_at: now,
+          created_at: createdAt,
+          updated_at: updatedAt,
           metadata: toText(JSON.stringify(metadata)),
         }
-        await query(connection, db.insertInto('sessions').values(row))
-        await insertMessages(connection, { tenant, key }, 0, messages)
+        const insert = db.insertInto('sessions').values(row)
+        const { changes } = await query(
+          connection,
+          insert.onConflict((conflict) => conflict.doNothing()),
+        )
+        if (changes > 0) await insertMessages(connection, { tenant, key }, 0, messages)
+        return changes > 0
       }),
 
     async metadata({ tenant, owner, key }) {
