@@ -207,6 +207,13 @@ const conflictErrors = {
     when: 'The tenant has as many datasets, or the dataset as many examples, as `evals` of agent.yaml allows.',
     remedy: 'Delete what is no longer needed, or raise the limit.',
   },
+  gate_not_passed: {
+    status: 409,
+    errorType: 'GateNotPassed',
+    when: 'No experiment shows that the changed configuration passes `releases.gate` of the configuration in use. `details.reason` says what is missing, `details.config_hash` names the changed configuration.',
+    remedy:
+      'Run an experiment on `details.dataset` with the change as its candidate, and send the change again; or send `override` with a reason, which is recorded.',
+  },
   gone: {
     status: 410,
     errorType: 'Gone',

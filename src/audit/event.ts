@@ -11,6 +11,7 @@ export const auditActions = {
   'access.denied': 'Requests of a caller were refused for lack of a permission, within one minute.',
   'configuration.changed': 'The configuration was changed.',
   'configuration.restored': 'An earlier configuration was restored.',
+  'configuration.overridden': 'The configuration was changed although the change had not passed the gate.',
   'tool.accepted': 'A changed definition of a tool of an MCP server was accepted.',
   'tool.signed_in': 'The service was signed in to a tool server.',
   'tool.signed_out': 'The service was signed out of a tool server.',

@@ -1,16 +1,14 @@
-import { randomUUIDv7 } from 'node:crypto'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
-import { listFileVersions, restoreFileVersion } from '../configuration/file/file-history.ts'
+import { describeRefusal } from '../configuration/change/gate.ts'
+import { listFileVersions } from '../configuration/file/file-history.ts'
 import type { PastConfiguration } from '../configuration/configuration-store.ts'
 import { redactConfig } from '../configuration/redact.ts'
-import { restoreConfiguration } from '../configuration/shared/latest-configuration.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
-import { publishOnce } from '../store/postgres/bus.ts'
-import { commandActing } from './acting.ts'
 import { checkConfigFile } from './config-check.ts'
+import { restore, toReason } from './config-restore.ts'
 import { formatTable, print, CommandFailure, type CommandContext } from './terminal.ts'
 import { loadUsedConfiguration, toFailure, withConfigurations } from './used-configuration.ts'
 import { readSettings } from './prepare.ts'
@@ -60,14 +58,16 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
   config
     .command('restore <version>')
     .description('Restore an earlier configuration on all replicas; "config history" lists the versions.')
-    .action(async (version: string) => {
+    .option('--override <reason>', 'Restore the configuration although it has not passed releases.gate; the reason is recorded.', toReason)
+    .action(async (version: string, { override }: { override?: string }) => {
       const settings = readSettings(terminal)
-      const restored = await restore(version, settings).catch((error: unknown) => {
+      const restored = await restore(version, override, settings).catch((error: unknown) => {
         throw toFailure(1, settings, error)
       })
       if (!restored)
         throw new CommandFailure(1, [`There is no version ${JSON.stringify(version)}; "agent-core config history" lists the versions.`])
       print(terminal, `Version ${restored.version} is in use. Changed: ${restored.diff.join(' ') || 'nothing'}.`)
+      if (restored.override) print(terminal, `warning: ${describeRefusal(restored.override.refusal, 'The version')}`)
     })
 }
 
@@ -78,18 +78,6 @@ type PastVersion = Pick<PastConfiguration, 'version' | 'diff'> &
 async function listPast(settings: Settings): Promise<PastVersion[]> {
   if (settings.databaseUrl !== undefined) return withConfigurations(settings, (store) => store.list())
   return listFileVersions(createConfigurationFile(settings.agentConfig, settings.dataDir))
-}
-
-async function restore(version: string, settings: Settings): Promise<{ version: string; diff: string[] } | undefined> {
-  if (settings.databaseUrl === undefined) {
-    return restoreFileVersion(version, createConfigurationFile(settings.agentConfig, settings.dataDir))
-  }
-  const actor = await commandActing(settings)
-  return withConfigurations(settings, async (store, database) => {
-    const restored = await restoreConfiguration(version, { store, actor, newVersion: randomUUIDv7, now: Date.now })
-    if (restored) await publishOnce(database, 'configuration', { version: restored.version })
-    return restored
-  })
 }
 
 function toTime(ms: number): string {

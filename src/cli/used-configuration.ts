@@ -1,4 +1,5 @@
 import { formatProblems, loadAgentConfig, toAgentConfig } from '../configuration/parse.ts'
+import { ServiceError } from '../errors.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import type { ConfigurationStore } from '../configuration/configuration-store.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
@@ -58,7 +59,8 @@ async function isServed(database: Database): Promise<boolean> {
   return (await query(database.all.read, aliveProcesses(database).limit(1))).rows.length > 0
 }
 
-/** Converts a `ConfigError` to a failure with a line for each fault. */
+/** Converts a `ConfigError` to a failure with a line for each fault, and the refusal of a gate to one with its reason. */
 export function toFailure(code: 1 | 2, { agentConfig }: Settings, error: unknown): unknown {
+  if (error instanceof ServiceError && error.code === 'gate_not_passed') return new CommandFailure(code, [error.message])
   return error instanceof ConfigError ? new CommandFailure(code, formatProblems(agentConfig, error)) : error
 }

@@ -1,4 +1,5 @@
 import type { Acting } from '../audit/acts.ts'
+import type { GateOverride } from './change/gate.ts'
 import type { ConfigData } from './change/merge.ts'
 import type { AgentConfig } from './schema.ts'
 
@@ -30,6 +31,8 @@ export interface NewConfiguration extends Omit<StoredConfiguration, 'n'> {
   readonly actor?: ConfigurationActor & Acting
   /** Whether the ledger has the change. */
   readonly isAudited: boolean
+  /** Present where the gate has refused the change. */
+  readonly override?: GateOverride
 }
 
 export interface ConfigurationActor {

@@ -3,10 +3,10 @@ import type { ActingIn } from '../audit/acts.ts'
 import { ServiceError } from '../errors.ts'
 import type { AgentParts } from './agent.ts'
 import { type ConfigContent, type ServiceRules, parseSource } from './change/change.ts'
+import type { Gate } from './change/gate.ts'
 import { changedPaths } from './change/merge.ts'
 import { changeState, type ConfigurationState, type RequestedChange } from './change/state.ts'
 import { describeOddities } from './models/findings.ts'
-import { hideUrlSecrets } from './redact.ts'
 import type { ChangeKind, PastConfiguration, ConfigurationStore, StoredConfiguration } from './configuration-store.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
@@ -24,8 +24,8 @@ export interface Configuration {
   version(version: string): Promise<VersionText>
   /**
    * Changes the configuration atomically. Updates run one at a time. Throws `validation` with all faults and paths, `forbidden`,
-   * `precondition_failed`, `not_found` for a version that is not recorded, or `configuration_not_stored`. The last means: the database is unreachable; or, without a database, the file
-   * cannot be written or holds an edit that is not in effect.
+   * `precondition_failed`, `not_found` for a version that is not recorded, `gate_not_passed`, or `configuration_not_stored`. The last means: the database is unreachable; or, without a
+   * database, the file cannot be written or holds an edit that is not in effect.
    */
   update(update: ConfigurationUpdate): Promise<UpdatedConfiguration>
   /** The content that a change would bring into use. Nothing changes. Throws as `update` does. */
@@ -42,7 +42,7 @@ export interface ShownConfiguration {
   version: string
   /** The start of use in epoch milliseconds. */
   since: number
-  /** The reasons why this process does not use a newer configuration. Absent without reasons. */
+  /** The reasons why this process does not use a newer configuration, or an edit of the file. Absent without reasons. */
   warnings?: readonly string[]
 }
 
@@ -76,6 +76,8 @@ export interface ConfigurationUpdate {
   actor: ActingIn
   /** The caller's permissions. */
   permissions: ReadonlySet<string>
+  /** The reason to make the change although the gate refuses it. */
+  override?: string | undefined
 }
 
 /** Brings a recorded version back, with its secrets. The version is checked as a caller's own text is. */
@@ -113,6 +115,7 @@ export interface ConfigurationDependencies {
    */
   tryOut(config: AgentConfig): Promise<string[]>
   rules: ServiceRules
+  gate: Gate
   newVersion(): string
   now(): number
   log: Logger
@@ -179,16 +182,6 @@ export async function previewChange(
   if (change.kind === 'restore') return isInUse(change.version) ? current.used : (await restore(change.version, at.change)).next.used
   const from = base === undefined || isInUse(base) ? current : (await restore(base, at.base)).next
   return (await prepareChange(from, { change, mode: 'file', permissions }, sources, at.change)).next.used
-}
-
-/** The warnings of a change that is only checked: what its tools and models would lack. */
-export async function tryChange(
-  { next, oddities }: PreparedChange,
-  { change }: ConfigurationUpdate,
-  { tryOut }: Pick<ConfigurationDependencies, 'tryOut'>,
-): Promise<string[]> {
-  const faults = await withValidationErrors(() => tryOut(next.used.config), placeOf(change))
-  return [...faults.map(hideUrlSecrets), ...oddities]
 }
 
 /** Creates an agent, and waits until the tools are ready or the time is up. Chats then need not wait. */

@@ -233,6 +233,34 @@ const Evals = Type.Object(
   { ...strict, default: {}, description: 'Datasets of examples, and experiments that replay the examples.' },
 )
 
+const Gate = Type.Object(
+  {
+    dataset: Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: "The name or the id of a dataset of the administrators' tenant (`ADMIN_TENANT`).",
+    }),
+    min_pass_rate: Type.Number({ minimum: 0, maximum: 1, default: 0.95, description: 'The part of the replays that pass, at least.' }),
+    max_added_writes: count(0, 'The writes that the new configuration would make and the recordings do not have, at most.', { minimum: 0 }),
+    max_age_hours: Type.Number({
+      exclusiveMinimum: 0,
+      maximum: 8760,
+      default: 24,
+      description: 'Hours since the end of the experiment, at most.',
+    }),
+  },
+  {
+    ...strict,
+    description:
+      'A change of the configuration needs an experiment on the dataset: the newest completed one whose last variant is the changed configuration. Without it, a change is answered with 409 `GateNotPassed`, and an edit of the file is not applied.',
+  },
+)
+
+const Releases = Type.Object(
+  { gate: optional(Gate) },
+  { ...strict, description: 'What a change of the configuration has to show before it is used.' },
+)
+
 const RateLimit = Type.Object(
   {
     requests_per_minute: optionalInteger('The requests of one caller in any 60 seconds; more are answered with 429. Default: no limit.', {
@@ -308,6 +336,7 @@ export const AgentConfigSchema = Type.Object(
     access: Access,
     audit: Audit,
     evals: Evals,
+    releases: optional(Releases),
   },
   { ...strict, $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Agent configuration' },
 )

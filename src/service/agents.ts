@@ -5,6 +5,7 @@ import { createAgents, type Agents, type AgentParts, findFaultyTools } from '../
 import type { ConfigurationFile } from '../configuration/configuration-store.ts'
 import { describeOddities } from '../configuration/models/findings.ts'
 import type { Configuration, ConfigurationDependencies } from '../configuration/configuration.ts'
+import { openGate } from './gate.ts'
 import { FileConfiguration } from '../configuration/file/file-configuration.ts'
 import { createFileRecord } from '../configuration/file/file-record.ts'
 import { ConfigError } from '../configuration/problems.ts'
@@ -69,6 +70,7 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
   const making = { environment, connections, catalogs }
   const common = {
     file,
+    gate: openGate(options.database, { adminTenant, now }),
     now,
     log,
     newVersion: newId,
@@ -90,16 +92,18 @@ type Common = ConfigurationDependencies & { file: ConfigurationFile; adminTenant
 /** The configuration of a single process, from the file. */
 async function openOwn(stack: AsyncDisposableStack, database: Database, common: Common): Promise<OpenAgents> {
   const { file, log, createAgent } = common
-  const source = parseSource(await file.read())
+  const text = parseSource(await file.read())
   // The file holds the same texts without encryption.
   const store = await openConfigurationStore(database, { ...common, box: plainBox })
-  const record = createFileRecord({ ...common, store })
-  const { version, save } = await record.begin(source)
+  const record = createFileRecord({ ...common, name: file.name, store })
+  const { version, source, refused, save } = await record.begin(text)
   const first = createAgent(source.config, version)
   await save()
   const agents = createAgents(first, { onError: (err) => log.error({ err }, 'A tool could not be closed') })
   stack.adopt(agents, (opened) => opened.close())
-  const configuration = stack.adopt(new FileConfiguration({ ...common, agents, source, store, record }), (opened) => opened.close())
+  const configuration = stack.adopt(new FileConfiguration({ ...common, agents, source, refused, store, record }), (opened) =>
+    opened.close(),
+  )
   const follow = () =>
     void stack.adopt(
       file.watch(() => void configuration.reload()),

@@ -9,6 +9,7 @@ export const actionLabels: Readonly<Record<AuditEvent['action'], string>> = {
   'access.denied': 'Request refused',
   'configuration.changed': 'Configuration changed',
   'configuration.restored': 'Configuration restored',
+  'configuration.overridden': 'Gate overridden',
   'tool.accepted': 'Tool definition accepted',
   'tool.signed_in': 'Signed in to a tool server',
   'tool.signed_out': 'Signed out of a tool server',

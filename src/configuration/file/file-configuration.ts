@@ -1,31 +1,29 @@
 import { ServiceError } from '../../errors.ts'
 import { findFaultyTools, type AgentParts, type Agents } from '../agent.ts'
+import { logChange, overrideOrThrow } from '../change/gate.ts'
 import { changedPaths } from '../change/merge.ts'
 import { maskText } from '../change/mask-text.ts'
 import { editState, type ConfigurationState } from '../change/state.ts'
 import { FileChanged, type ConfigurationFile, type ConfigurationStore } from '../configuration-store.ts'
+import { admitChange, tryChange, type AdmittedChange } from '../admit.ts'
 import {
   createSettledAgent,
   kindOf,
   outdated,
-  prepareChange,
   previewChange,
-  tryChange,
   withValidationErrors,
   type Configuration,
   type ConfigurationPreview,
   type ConfigurationUpdate,
   type ConfigurationDependencies,
   type HistoryPage,
-  type PreparedChange,
   type UpdatedConfiguration,
   placeOf,
   readHistory,
   readVersion,
 } from '../configuration.ts'
 import type { FileRecord } from './file-record.ts'
-import { formatProblems } from '../parse.ts'
-import { ConfigError } from '../problems.ts'
+import { toRefused, unused, type RefusedEdit } from './refused-edit.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import { parseEdit, type ConfigurationSource } from '../change/change.ts'
 import { createMutex } from '../../concurrency/mutex.ts'
@@ -35,6 +33,8 @@ export interface FileConfigurationDependencies extends ConfigurationDependencies
   file: ConfigurationFile
   /** The configuration at the start of the service. */
   source: ConfigurationSource
+  /** The edit that is not in effect at the start. */
+  refused: RefusedEdit | undefined
   store: ConfigurationStore
   record: FileRecord
 }
@@ -48,19 +48,21 @@ interface CurrentState extends ConfigurationState {
 export class FileConfiguration implements Configuration {
   private readonly deps: FileConfigurationDependencies
   private state: CurrentState
-  /** A faulty text, whose problems are logged only once. */
-  private refused: string | undefined
+  /** A text whose problems are logged only once. */
+  private refused: RefusedEdit | undefined
   private readonly mutex = createMutex()
   private isClosed = false
 
   constructor(deps: FileConfigurationDependencies) {
     this.deps = deps
     this.state = { stored: deps.source, used: deps.source, since: deps.now() }
+    this.refused = deps.refused
   }
 
   show() {
     const { used, since } = this.state
-    return { config: redactConfig(used.config), version: this.deps.agents.current().version, since }
+    const warnings = this.refused && { warnings: this.refused.faults }
+    return { config: redactConfig(used.config), version: this.deps.agents.current().version, since, ...warnings }
   }
 
   showText() {
@@ -96,20 +98,22 @@ export class FileConfiguration implements Configuration {
     const { deps } = this
     const { mode } = request
     if (this.isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
-    if (mode === 'file') await this.takeOverOrThrow()
+    const held = mode === 'file' ? await this.takeOverOrThrow(request) : this.state.stored.text
     const { version } = deps.agents.current()
     if (!request.expects(version)) throw outdated(version)
-    const prepared = await prepareChange(this.state, request, deps)
+    const prepared = await admitChange(this.state, request, deps)
     const { next, diff } = prepared
     const unchanged = { version, at: deps.now(), diff, backup: undefined }
     if (mode === 'check') return { ...unchanged, warnings: await tryChange(prepared, request, deps) }
     if (diff.length === 0 && next.stored.text === this.state.stored.text) return { ...unchanged, warnings: [] }
-    return this.apply(prepared, request)
+    return this.apply(prepared, request, held)
   }
 
+  /** `held`: the text of the file. */
   private async apply(
-    { next, diff, oddities }: PreparedChange,
+    { next, diff, oddities, override }: AdmittedChange,
     { change, mode, actor }: ConfigurationUpdate,
+    held: string,
   ): Promise<UpdatedConfiguration> {
     const { deps } = this
     const { file, record, log } = deps
@@ -118,14 +122,16 @@ export class FileConfiguration implements Configuration {
     const before = this.state.stored.text
     let backup: string | undefined
     try {
-      if (next.stored.text !== before) backup = await replaceFile(file, before, next.stored.text)
+      if (next.stored.text !== before) backup = await replaceFile(file, { before, held, after: next.stored.text })
     } catch (error) {
       await tools.close()
       throw error
     }
     this.use(next, parts)
-    await record.add({ ...next, version, kind: kindOf({ change, mode }), diff, actor })
-    log.info({ tenant: actor.tenant, sub: actor.sub, version, mode, diff }, 'The configuration was changed')
+    if (mode === 'file') this.refused = undefined
+    await record.add({ ...next, version, kind: kindOf({ change, mode }), diff, actor, ...(override && { override }) })
+    const fields = { tenant: actor.tenant, sub: actor.sub, version, mode, diff }
+    logChange(log, 'The configuration was changed', fields, override)
     return { version, at: this.state.since, diff, warnings: [...findFaultyTools(tools).map(hideUrlSecrets), ...oddities], backup }
   }
 
@@ -134,65 +140,86 @@ export class FileConfiguration implements Configuration {
     this.deps.agents.swap(parts)
   }
 
-  /** Takes over a new edit before the file is written. An edit that cannot be taken over is not overwritten. */
-  private async takeOverOrThrow(): Promise<void> {
+  /**
+   * Takes over a new edit before the file is written, and returns the text of the file. An edit that cannot be taken over is not overwritten,
+   * but an override replaces an edit that has not passed the gate.
+   */
+  private async takeOverOrThrow({ override }: ConfigurationUpdate): Promise<string> {
     const { file } = this.deps
     const text = await file.read().catch((error: unknown) => {
       throw edited(file, error)
     })
-    if (text !== this.state.stored.text && !(await this.takeOver(text))) throw edited(file, undefined)
+    const refused = text === this.state.stored.text ? undefined : await this.takeOver(text)
+    if (refused && !refused.isOfGate) throw edited(file, undefined)
+    if (refused && override === undefined) throw refused.cause
+    return text
   }
 
   private async followEdit(): Promise<void> {
     const { file, log } = this.deps
     if (this.isClosed) return
     const text = await file.read().catch((err: unknown) => {
-      if (this.refused !== unreadable) log.error({ err }, `${file.name} cannot be read; the configuration is unchanged`)
-      this.refused = unreadable
+      const faults = [`${file.name} cannot be read; the configuration is unchanged`]
+      if (this.refused?.text !== unreadable) log.error({ err }, faults[0])
+      this.refused = { text: unreadable, faults, isOfGate: false, cause: err }
     })
-    if (text !== undefined && text !== this.state.stored.text && text !== this.refused) await this.takeOver(text)
+    const isKnown = text === this.refused?.text && !this.refused?.isOfGate
+    if (text !== undefined && text !== this.state.stored.text && !isKnown) await this.takeOver(text)
     if (text === this.state.stored.text) this.refused = undefined
   }
 
-  /** Returns false when the text is not a usable configuration. */
-  private async takeOver(text: string): Promise<boolean> {
+  /** Undefined when the text is in use now. */
+  private async takeOver(text: string): Promise<RefusedEdit | undefined> {
+    const { file, log } = this.deps
+    try {
+      await this.useEdit(text)
+      this.refused = undefined
+    } catch (error) {
+      const refused = toRefused(text, file.name, error)
+      const fields = refused ? { problems: refused.faults } : { err: error }
+      if (this.refused?.text !== text) log.error(fields, `${file.name} ${unused(refused ?? { isOfGate: false })}`)
+      this.refused = refused ?? { text, faults: [`${file.name} ${unused({ isOfGate: false })}`], isOfGate: false, cause: error }
+    }
+    return this.refused
+  }
+
+  private async useEdit(text: string): Promise<void> {
     const { deps, state } = this
     const { file, record, log } = deps
-    try {
-      const next = editState(state, state.stored.data, parseEdit(text))
-      const diff = changedPaths(state.used.config, next.used.config)
-      if (diff.length === 0) {
-        this.state = { ...state, ...next }
-        return true
-      }
-      const recorded = await record.findNewer(text)
-      const parts = await createSettledAgent(deps, next.used.config, recorded ?? deps.newVersion())
-      const { version } = parts
-      await file
-        .backUp(state.stored.text)
-        .catch((err: unknown) => log.warn({ err }, 'The configuration before the edit could not be backed up'))
-      this.use(next, parts)
-      if (recorded === undefined) await record.add({ ...next, version, kind: 'edit', diff })
-      log.info({ version, diff }, `${file.name} was edited; the configuration was changed`)
-      this.refused = undefined
-      return true
-    } catch (error) {
-      const fields = error instanceof ConfigError ? { problems: formatProblems(file.name, error) } : { err: error }
-      if (this.refused !== text) log.error(fields, `${file.name} was edited, but cannot be used; the configuration is unchanged`)
-      this.refused = text
-      return false
-    }
+    const next = editState(state, state.stored.data, parseEdit(text))
+    const diff = changedPaths(state.used.config, next.used.config)
+    const recorded = diff.length === 0 ? undefined : await record.findNewer(text)
+    // A command that records a version has asked the gate.
+    if (recorded === undefined) overrideOrThrow(await deps.gate(state, next), undefined, `The edit of ${file.name}`)
+    if (diff.length === 0) return void (this.state = { ...state, ...next })
+    const parts = await createSettledAgent(deps, next.used.config, recorded ?? deps.newVersion())
+    const { version } = parts
+    await file
+      .backUp(state.stored.text)
+      .catch((err: unknown) => log.warn({ err }, 'The configuration before the edit could not be backed up'))
+    this.use(next, parts)
+    if (recorded === undefined) await record.add({ ...next, version, kind: 'edit', diff })
+    log.info({ version, diff }, `${file.name} was edited; the configuration was changed`)
   }
 }
 
 const unreadable = '\0unreadable'
 
-/** Returns the path of the backup. */
-async function replaceFile(file: ConfigurationFile, before: string, after: string): Promise<string> {
+interface Replacement {
+  /** The configuration so far. */
+  before: string
+  /** The text of the file, which may be an edit that is not in effect. */
+  held: string
+  after: string
+}
+
+/** Returns the path of the backup of `before`. */
+async function replaceFile(file: ConfigurationFile, { before, held, after }: Replacement): Promise<string> {
   try {
+    if (held !== before && held !== after) await file.backUp(held)
     const backup = await file.backUp(before)
     try {
-      await file.replace(before, after)
+      if (held !== after) await file.replace(held, after)
     } catch (error) {
       await backup.remove().catch(() => undefined)
       throw error

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { changedPaths } from '../change/merge.ts'
 import { readIfPresent, type ConfigurationFile } from '../configuration-store.ts'
-import { parseSource } from '../change/change.ts'
+import { parseSource, type ConfigurationSource } from '../change/change.ts'
 import { configOf } from './file-record.ts'
 
 /** A present or former text of the configuration file. */
@@ -30,19 +30,25 @@ export async function listFileVersions(file: ConfigurationFile): Promise<FileVer
 
 /**
  * Writes a former text back into the file atomically, and backs up the replaced text. A running service takes over the text as an edit.
- * Returns undefined when no backup has this version. Throws `ConfigError` for a text that is not a valid configuration.
+ * Returns undefined when no backup has this version. Throws `ConfigError` for a text that is not a valid configuration. `admit` may refuse the
+ * text, and runs before the file is written.
  */
-export async function restoreFileVersion(version: string, file: ConfigurationFile): Promise<RestoredFile | undefined> {
-  const former = (await readVersions(file)).find(({ text }) => versionOf(text) === version)
-  if (!former) return undefined
-  const { config } = parseSource(former.text)
+export async function restoreFileVersion(
+  version: string,
+  file: ConfigurationFile,
+  admit: (former: ConfigurationSource) => Promise<void>,
+): Promise<RestoredFile | undefined> {
+  const found = (await readVersions(file)).find(({ text }) => versionOf(text) === version)
+  if (!found) return undefined
+  const former = parseSource(found.text)
+  await admit(former)
   const current = await readIfPresent(file)
   if (current === undefined) await file.create(former.text)
   else if (current !== former.text) {
     await file.backUp(current)
     await file.replace(current, former.text)
   }
-  return { version, diff: current === undefined ? [] : changedPaths(configOf({ text: current }), config) }
+  return { version, diff: current === undefined ? [] : changedPaths(configOf({ text: current }), former.config) }
 }
 
 /** Newest first. A backup is made when a text is replaced, so the time of a backup is the start of the following version. */

@@ -1,35 +1,40 @@
 import type { Logger } from 'pino'
 import type { ActingIn } from '../../audit/acts.ts'
+import { overrideOrThrow, type Gate, type GateOverride } from '../change/gate.ts'
 import { changedPaths } from '../change/merge.ts'
 import type { ConfigurationState } from '../change/state.ts'
 import { isAudited, type ChangeKind, type ConfigurationStore, type StoredConfiguration } from '../configuration-store.ts'
-import { toAgentConfig } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
-import { parseSource, type ConfigurationSource } from '../change/change.ts'
+import { parseSource, toContent, type ConfigContent, type ConfigurationSource } from '../change/change.ts'
+import { toRefused, unused, type RefusedEdit } from './refused-edit.ts'
 
 export interface RecordedVersion extends ConfigurationState {
   version: string
   kind: ChangeKind
   diff: readonly string[]
   actor?: ActingIn
+  override?: GateOverride
 }
 
 interface FileRecordOptions {
   store: ConfigurationStore
+  gate: Gate
+  /** The name of the file, for messages. */
+  name: string
   newVersion(): string
   now(): number
   log: Logger
 }
 
 /** The recorded versions of a configuration file. The file stays authoritative: a version that could not be recorded is in use all the same. */
-export function createFileRecord({ store, newVersion, now, log }: FileRecordOptions) {
+export function createFileRecord({ store, gate, name, newVersion, now, log }: FileRecordOptions) {
   /** The newest version that this process has recorded or taken over. */
   let newest: Pick<StoredConfiguration, 'n' | 'storedVersion'> = { n: 0, storedVersion: '' }
 
-  async function insert({ version, kind, diff, actor, stored, used }: RecordedVersion): Promise<void> {
+  async function insert({ version, kind, diff, actor, override, stored, used }: RecordedVersion): Promise<void> {
     const storedVersion = kind === 'memory' ? newest.storedVersion : version
     const content = { text: stored.text, isAudited: isAudited(used.config, diff) }
-    const row = { version, storedVersion, kind, diff, ...content, at: now(), ...(actor && { actor }) }
+    const row = { version, storedVersion, kind, diff, ...content, at: now(), ...(actor && { actor }), ...(override && { override }) }
     for (;;) {
       const after = await store.newestNumber()
       const isAdded = await store.add({ ...row, ...(used.data !== stored.data && { used: used.data }) }, after)
@@ -44,17 +49,38 @@ export function createFileRecord({ store, newVersion, now, log }: FileRecordOpti
     })
   }
 
+  /** A recorded text that this program cannot use any more has no gate. */
+  async function refusedBy(former: StoredConfiguration, file: ConfigurationSource) {
+    const before = sourceOf(former)
+    if (!before) return undefined
+    try {
+      overrideOrThrow(await gate({ stored: before, used: before }, { stored: file, used: file }), undefined, `The edit of ${name}`)
+      return undefined
+    } catch (error) {
+      const edit = toRefused(file.text, name, error)
+      if (!edit) throw error
+      log.error({ problems: edit.faults }, `${name} ${unused(edit)}`)
+      return { before, edit }
+    }
+  }
+
   return {
-    /** The version of the configuration at the start of the service. `save` records the version, unless it is recorded already. */
-    async begin(source: ConfigurationSource): Promise<{ version: string; save(): Promise<void> }> {
+    /**
+     * The configuration at the start of the service: the text of the file, or else the recorded one, where the file was edited and the edit has not
+     * passed the gate of the recorded one. `save` records the version, unless it is recorded already.
+     */
+    async begin(file: ConfigurationSource): Promise<FirstVersion> {
       const former = await store.newest()
       if (former) newest = former
-      if (former?.text === source.text && !former.used) return { version: former.version, save: async () => undefined }
+      const refused = former && former.text !== file.text ? await refusedBy(former, file) : undefined
+      const source = refused?.before ?? file
       const isSame = former?.text === source.text
+      const first = { source, refused: refused?.edit }
+      if (isSame && !former.used) return { ...first, version: former.version, save: async () => undefined }
       const kind = former ? (isSame ? 'start' : 'edit') : 'seed'
       const diff = former ? changedPaths(configOf(former), source.config) : []
       const version = newVersion()
-      return { version, save: () => add({ version, kind, diff, stored: source, used: source }) }
+      return { ...first, version, save: () => add({ version, kind, diff, stored: source, used: source }) }
     },
 
     /** The version of a text that another process has recorded since, such as a command that restored it. */
@@ -69,12 +95,33 @@ export function createFileRecord({ store, newVersion, now, log }: FileRecordOpti
   }
 }
 
+interface FirstVersion {
+  version: string
+  source: ConfigurationSource
+  /** The edit that is not in effect. */
+  refused: RefusedEdit | undefined
+  save(): Promise<void>
+}
+
 export type FileRecord = ReturnType<typeof createFileRecord>
 
 /** Undefined for a text that this program cannot use; then the whole configuration counts as changed. */
-export function configOf({ text, used }: Pick<StoredConfiguration, 'text' | 'used'>): unknown {
+export function configOf(stored: Pick<StoredConfiguration, 'text' | 'used'>): unknown {
+  return contentOf(stored)?.config
+}
+
+/** The content in use. Undefined where this program cannot use the content. */
+export function contentOf({ text, used }: Pick<StoredConfiguration, 'text' | 'used'>): ConfigContent | undefined {
+  return used ? usable(() => toContent(used)) : sourceOf({ text })
+}
+
+function sourceOf({ text }: Pick<StoredConfiguration, 'text'>): ConfigurationSource | undefined {
+  return usable(() => parseSource(text))
+}
+
+function usable<T>(read: () => T): T | undefined {
   try {
-    return used ? toAgentConfig(used) : parseSource(text).config
+    return read()
   } catch (error) {
     if (error instanceof ConfigError) return undefined
     throw error

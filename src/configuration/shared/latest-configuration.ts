@@ -1,5 +1,6 @@
 import type { ActingIn } from '../../audit/acts.ts'
 import { toContent, parseSource } from '../change/change.ts'
+import { overrideOrThrow, type Gate, type GateOverride } from '../change/gate.ts'
 import { type ConfigurationState, editState } from '../change/state.ts'
 import { isAudited, type ChangeKind, type ConfigurationStore, type StoredConfiguration } from '../configuration-store.ts'
 import { changedPaths } from '../change/merge.ts'
@@ -25,6 +26,7 @@ export interface ConfigurationChange extends ConfigurationState {
   file?: string
   diff: readonly string[]
   actor?: ActingIn
+  override?: GateOverride
 }
 
 /** The newest configuration, which other processes may change too. */
@@ -83,6 +85,9 @@ interface RestoreDependencies {
   store: ConfigurationStore
   /** The person at the command line. */
   actor: ActingIn | undefined
+  gate: Gate
+  /** The reason to restore a configuration that the gate refuses. */
+  override: string | undefined
   newVersion(): string
   now(): number
 }
@@ -92,15 +97,16 @@ export interface RestoredConfiguration {
   version: string
   /** Paths of the changed values. */
   diff: string[]
+  override?: GateOverride
 }
 
 /**
  * Stores a former configuration again. Changes in memory only stay in effect. Returns undefined for an unknown version. Throws `ConfigError`
- * when this program cannot use the former configuration.
+ * when this program cannot use the former configuration, and `gate_not_passed`. A newest configuration that this program cannot use has no gate.
  */
 export async function restoreConfiguration(
   version: string,
-  { store, actor, newVersion, now }: RestoreDependencies,
+  { store, actor, gate, override: reason, newVersion, now }: RestoreDependencies,
 ): Promise<RestoredConfiguration | undefined> {
   const former = await store.find(version)
   if (!former) return undefined
@@ -111,8 +117,10 @@ export async function restoreConfiguration(
     if (newest.stored?.text === former.text) return { version: newest.version, diff: [] }
     const next = newest.stored ? editState(newest, newest.stored.data, stored) : { stored, used: stored }
     const diff = changedPaths(newest.used?.config, next.used.config)
-    const restored = await latest.add({ ...next, version: newVersion(), kind: 'restore', at: now(), diff, ...(actor && { actor }) }, newest)
-    if (restored) return { version: restored.version, diff }
+    const override = newest.used && overrideOrThrow(await gate(newest, next), reason)
+    const by = { ...(actor && { actor }), ...override }
+    const restored = await latest.add({ ...next, version: newVersion(), kind: 'restore', at: now(), diff, ...by }, newest)
+    if (restored) return { version: restored.version, diff, ...override }
   }
 }
 

@@ -1,14 +1,13 @@
 import { ServiceError } from '../../errors.ts'
 import { findFaultyTools, type AgentParts, type Agents } from '../agent.ts'
+import { logChange } from '../change/gate.ts'
 import { maskText } from '../change/mask-text.ts'
+import { admitChange, tryChange, type AdmittedChange } from '../admit.ts'
 import {
   createSettledAgent,
   kindOf,
-  type PreparedChange,
   outdated,
-  prepareChange,
   previewChange,
-  tryChange,
   withValidationErrors,
   type Configuration,
   type ConfigurationUpdate,
@@ -79,7 +78,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
       reachState('configuration-refused')
       throw outdated(version)
     }
-    const prepared = await prepareChange(newest, request, deps)
+    const prepared = await admitChange(newest, request, deps)
     const { next, diff, oddities } = prepared
     const unchanged = { version, at: now(), diff, backup: undefined }
     if (mode === 'check') return { ...unchanged, warnings: await tryChange(prepared, request, deps) }
@@ -87,7 +86,8 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     if (diff.length === 0 && isTextSame) return { ...unchanged, warnings: [...file.faults] }
     const ready = await addConfiguration({ newest, prepared, request, unusedParts }, latest, deps)
     if (!ready) return undefined
-    log.info({ tenant: actor.tenant, sub: actor.sub, version: ready.configuration.version, mode, diff }, 'The configuration was changed')
+    const fields = { tenant: actor.tenant, sub: actor.sub, version: ready.configuration.version, mode, diff }
+    logChange(log, 'The configuration was changed', fields, prepared.override)
     const warnings = [...findFaultyTools(ready.parts.tools).map(hideUrlSecrets), ...oddities, ...(mode === 'memory' ? [] : file.faults)]
     await serve(ready)
     const backup = isTextSame ? undefined : `version ${newest.storedVersion} in the database`
@@ -105,7 +105,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     follow() {
       stop = followOthers(deps, { served, sync: () => file.sync(served.take), syncedNumber: first.configuration.n })
     },
-    show: () => show(served),
+    show: () => show(served, file.faults),
     showText: () => maskText(served.configuration.stored),
     history: (page) => readHistory(store, page),
     version: (version) => readVersion(store, version),
@@ -123,7 +123,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
 
 interface AddedChange {
   newest: LoadedConfiguration
-  prepared: PreparedChange
+  prepared: AdmittedChange
   request: ConfigurationUpdate
   /** Gets the agent, unless the configuration was added. */
   unusedParts: AgentParts[]
@@ -131,15 +131,16 @@ interface AddedChange {
 
 /** Undefined where another configuration was added first. */
 async function addConfiguration(
-  { newest, prepared: { next, diff }, request: { change, mode, actor }, unusedParts }: AddedChange,
+  { newest, prepared: { next, diff, override }, request, unusedParts }: AddedChange,
   latest: LatestConfiguration,
   deps: SharedDependencies,
 ): Promise<ReadyConfiguration | undefined> {
   const version = deps.newVersion()
-  const parts = await withValidationErrors(() => createSettledAgent(deps, next.used.config, version), placeOf(change))
+  const parts = await withValidationErrors(() => createSettledAgent(deps, next.used.config, version), placeOf(request.change))
   unusedParts.push(parts)
-  const kind = kindOf({ change, mode })
-  const configuration = await latest.add({ ...next, version, kind, at: deps.now(), diff, actor }, newest)
+  const kind = kindOf(request)
+  const change = { ...next, version, kind, at: deps.now(), diff, actor: request.actor, ...(override && { override }) }
+  const configuration = await latest.add(change, newest)
   if (!configuration) return undefined
   unusedParts.splice(unusedParts.indexOf(parts), 1)
   return { configuration, parts }
@@ -181,9 +182,10 @@ function followOthers({ bus, file, watch }: SharedDependencies, { served, sync, 
   }
 }
 
-function show({ configuration, faults }: ServedConfiguration) {
+function show({ configuration, faults }: ServedConfiguration, fileFaults: readonly string[]) {
   const configurationView = { config: redactConfig(configuration.used.config), version: configuration.version, since: configuration.since }
-  return faults.length === 0 ? configurationView : { ...configurationView, warnings: faults }
+  const warnings = [...faults, ...fileFaults]
+  return warnings.length === 0 ? configurationView : { ...configurationView, warnings }
 }
 
 /** Reads the newest configuration. A newer release of the service may have stored a configuration that this release cannot use. */

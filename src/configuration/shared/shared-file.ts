@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { AgentParts } from '../agent.ts'
+import { overrideOrThrow, type Gate } from '../change/gate.ts'
 import { changedPaths, type ConfigData } from '../change/merge.ts'
 import { editState } from '../change/state.ts'
 import { type ConfigurationFile, type FileNote, FileChanged, readIfPresent, type ConfigurationStore } from '../configuration-store.ts'
-import { formatProblems } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
 import { parseEdit } from '../change/change.ts'
@@ -12,6 +12,7 @@ import { readYaml } from '../yaml-source.ts'
 import type { ReadyConfiguration } from './served-configuration.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 import { fieldsOf } from '../../json/shape.ts'
+import { toRefused, unused, type RefusedEdit } from '../file/refused-edit.ts'
 
 export interface SharedFileDependencies {
   file: ConfigurationFile
@@ -19,6 +20,7 @@ export interface SharedFileDependencies {
   latest: LatestConfiguration
   /** Creates an agent and waits for the tools. Throws `ConfigError`. */
   make(config: AgentConfig, version: string): Promise<AgentParts>
+  gate: Gate
   /** Called after an edit was taken over. */
   onChange(version: string): void
   newVersion(): string
@@ -45,8 +47,8 @@ export class SharedFile {
   /** The note of an earlier process in this data directory. */
   private note: FileNote | undefined
   private isFirst = true
-  /** A faulty text with the problems. */
-  private refused: { text: string; faults: readonly string[] } | undefined
+  /** A text that is not in effect with the reasons. */
+  private refused: RefusedEdit | undefined
   /** The number of the last configuration that could not be written; 0 without a failure. */
   private unwritten = 0
   private loggedError: string | undefined
@@ -104,7 +106,7 @@ export class SharedFile {
       if (text === newest.stored.text) return this.agree(text, newest.n, newest)
       const seenAt = await store.seenAt(text)
       if (seenAt !== undefined && !this.isGoneBackTo(text, seenAt)) return this.agree(text, seenAt, newest)
-      if (text === this.refused?.text) return 'refused'
+      if (text === this.refused?.text && !this.refused.isOfGate) return 'refused'
       if (seenAt !== undefined && !(await this.isStill(text))) return 'changed'
       const ready = await this.takeOver(newest, text)
       if (ready === 'refused') return ready
@@ -145,10 +147,10 @@ export class SharedFile {
     try {
       return await addEdit(newest, { text, dataBefore: await this.dataBefore(newest) }, this.deps)
     } catch (error) {
-      if (!(error instanceof ConfigError)) throw error
-      const faults = formatProblems(file.name, error)
-      this.refused = { text, faults }
-      log.error({ problems: faults }, `${file.name} was edited, but cannot be used; the configuration is unchanged`)
+      const refused = toRefused(text, file.name, error)
+      if (!refused) throw error
+      if (text !== this.refused?.text) log.error({ problems: refused.faults }, `${file.name} ${unused(refused)}`)
+      this.refused = refused
       return 'refused'
     }
   }
@@ -190,13 +192,14 @@ export class SharedFile {
   }
 }
 
-/** Stores an edit of the file as the newest configuration. Undefined where another process stored one first. Throws `ConfigError`. */
+/** Stores an edit of the file as the newest configuration. Undefined where another process stored one first. Throws `ConfigError`, and `gate_not_passed`. */
 async function addEdit(
   newest: LoadedConfiguration,
   { text, dataBefore }: { text: string; dataBefore: ConfigData },
-  { file, latest, make, newVersion, now, log }: SharedFileDependencies,
+  { file, latest, make, gate, newVersion, now, log }: SharedFileDependencies,
 ): Promise<ReadyConfiguration | undefined> {
   const next = editState(newest, dataBefore, parseEdit(text))
+  overrideOrThrow(await gate(newest, next), undefined, `The edit of ${file.name}`)
   const diff = changedPaths(newest.used.config, next.used.config)
   const version = newVersion()
   const parts = await make(next.used.config, version)

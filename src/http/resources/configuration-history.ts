@@ -4,7 +4,7 @@ import type { App } from '../server/app.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
 import type { PastConfiguration } from '../../configuration/configuration-store.ts'
 import { toExpectation } from '../server/request-headers.ts'
-import { toUpdateReply, requesterOf, validateOnly, YamlText, UpdatedConfiguration } from './configuration.ts'
+import { toUpdateReply, override, requesterOf, validateOnly, YamlText, UpdatedConfiguration } from './configuration.ts'
 
 const HistoryQuery = Type.Object({
   limit: pageLimit,
@@ -45,6 +45,7 @@ const ConfigurationHistory = namedObject('ConfigurationHistory', {
 const RestoreBody = closed({
   version: Type.String({ minLength: 1, maxLength: 128, description: 'A version of the history.' }),
   validate_only: validateOnly,
+  override,
 })
 
 const tag = 'Agent configuration'
@@ -101,7 +102,7 @@ function restoreRoute(app: App, { configuration }: { configuration: Configuratio
         'The text of the version replaces the stored text, its secrets included, and becomes a new version of kind `restore`. It is checked as a change over HTTP is: a command or code that is not in use needs CONFIG_CODE=allow, a variable that is not in use CONFIG_ENV.',
       text: `Take a \`version\` from \`GET /core/v1/agent/config/history\`. The example only checks: remove \`validate_only\` to restore.
 
-404: the version is not kept. 412: \`if-match\` is not the version in use. 422: this release cannot use the text.`,
+404: the version is not kept. 409 \`GateNotPassed\`: the gate of the configuration in use (\`releases.gate\`) counts for a restored version too; \`override\` restores it all the same. 412: \`if-match\` is not the version in use. 422: this release cannot use the text.`,
       examples: {
         check: {
           summary: 'Check whether a version can be restored',
@@ -112,13 +113,14 @@ function restoreRoute(app: App, { configuration }: { configuration: Configuratio
         'if-match': optionalText('The etag of the version in use; another one is answered with 412.'),
       }),
       body: RestoreBody,
-      response: replies({ 200: { ...UpdatedConfiguration, headers: etag } }, 404, 412),
+      response: replies({ 200: { ...UpdatedConfiguration, headers: etag } }, 404, 409, 412),
     }),
     async (request, reply) => {
-      const { version, validate_only: isCheck } = request.body
+      const { version, validate_only: isCheck, override: reason } = request.body
       const mode = isCheck ? 'check' : 'file'
       const expects = toExpectation(request.headers['if-match'])
-      const updated = await configuration.update({ change: { kind: 'restore', version }, mode, expects, ...requesterOf(request) })
+      const change = { kind: 'restore', version } as const
+      const updated = await configuration.update({ change, mode, expects, override: reason, ...requesterOf(request) })
       void reply.header('etag', `"${updated.version}"`)
       return toUpdateReply(mode, updated)
     },

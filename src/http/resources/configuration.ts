@@ -16,7 +16,9 @@ export const ShownConfiguration = namedObject('ShownConfiguration', 'The configu
   timestamp: Type.String({ description: 'Time since when this version is in use: ISO 8601, UTC, without a zone.' }),
   version: Type.String(),
   warnings: Type.Optional(
-    Type.Array(Type.String(), { description: 'Why this replica cannot use a newer version, which other replicas may serve.' }),
+    Type.Array(Type.String(), {
+      description: 'Why this replica cannot use a newer version, which other replicas may serve, or an edit of agent.yaml.',
+    }),
   ),
 })
 
@@ -27,6 +29,16 @@ export const YamlText = Type.String({
 })
 
 export const validateOnly = Type.Optional(Type.Boolean({ default: false, description: 'Check the change and change nothing.' }))
+
+export const override = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 500,
+    pattern: '\\S',
+    description:
+      'The reason to make the change although it has not passed the gate (`releases.gate`). Recorded in the ledger; without effect where the gate does not refuse.',
+  }),
+)
 
 const inMemoryOnly = Type.Optional(
   Type.Boolean({ default: false, description: 'Do not store the change. The change is lost when the last replica has stopped.' }),
@@ -42,13 +54,14 @@ export const ConfigurationUpdate = named(
       }),
       validate_only: validateOnly,
       in_memory_only: inMemoryOnly,
+      override,
     },
     { additionalProperties: false },
   ),
 )
 
 /** For a YAML body, which has no room for them. A JSON body may use them too. */
-const UpdateQuery = Type.Object({ validate_only: validateOnly, in_memory_only: inMemoryOnly })
+const UpdateQuery = Type.Object({ validate_only: validateOnly, in_memory_only: inMemoryOnly, override })
 
 const ReadQuery = Type.Object({
   format: Type.Optional(
@@ -66,7 +79,8 @@ export const UpdatedConfiguration = namedObject('UpdatedConfiguration', 'The res
   version: optionalText('Absent with `validate_only`.'),
   diff: Type.Array(Type.String(), { description: 'Paths of the changed fields, such as tools[handbook].config.paths.' }),
   warnings: Type.Array(Type.String(), {
-    description: 'Models and tools that cannot be used, and settings that a model does not have, each a line.',
+    description:
+      'Models and tools that cannot be used, settings that a model does not have, and with `validate_only` why the gate is not passed, each a line.',
   }),
 })
 
@@ -110,6 +124,7 @@ function changeRoute(app: App, { configuration }: { configuration: Configuration
         'A JSON body is merged into the configuration. A YAML body (`content-type: application/yaml`) is the whole text: what is absent is removed, comments and order are kept as sent, and faults have the line of the text. In both "********" keeps a secret, unless the address beside it changes. Changes that are in memory only stay in effect.',
       text: `A valid change takes effect within 2 s on all replicas, without a restart; runs in progress keep the configuration with which they began. The configuration before is kept as a backup and in the history. The examples only check a change: remove \`validate_only\` to make it.
 
+- 409 \`GateNotPassed\`: the configuration in use has a gate (\`releases.gate\`), and no experiment shows that the change passes. \`override\` makes the change all the same. With \`validate_only\` it is a warning.
 - 403: the change has a new command, code or environment of a process (\`CONFIG_CODE=allow\` permits it).
 - 412: \`if-match\` is not the version in use: somebody else changed the configuration.
 - 422: the result is not valid; each fault has its path, and nothing changes.`,
@@ -138,7 +153,7 @@ function changeRoute(app: App, { configuration }: { configuration: Configuration
       }),
       querystring: UpdateQuery,
       body: { content: { 'application/json': { schema: ConfigurationUpdate }, [yamlType]: { schema: YamlText } } },
-      response: replies({ 200: { ...UpdatedConfiguration, headers: etag } }, 412),
+      response: replies({ 200: { ...UpdatedConfiguration, headers: etag } }, 409, 412),
     }),
     async (request, reply) => {
       const update = toUpdate(request)
@@ -192,6 +207,7 @@ function toUpdate(request: FastifyRequest<{ Querystring: Type.Static<typeof Upda
   return {
     change: typeof body === 'string' ? { kind: 'text', text: body } : { kind: 'patch', patch: body.configuration },
     mode: isCheck ? 'check' : isInMemory ? 'memory' : 'file',
+    override: flags.override ?? query.override,
     expects: toExpectation(request.headers['if-match']),
     ...requesterOf(request),
   }

@@ -79,6 +79,24 @@ export const budgetDetails = {
   resets_at: Type.Optional(Type.String({ format: 'date-time', description: 'When the budget is whole again.' })),
 }
 
+/** Why a configuration has not passed its gate. */
+const gateDetails = {
+  config_hash: Type.Optional(Type.String({ description: 'Of a GateNotPassed: the changed configuration, as experiments name it.' })),
+  dataset: Type.Optional(Type.String({ description: 'The dataset that the gate names.' })),
+  experiment: Type.Optional(
+    Type.Object(
+      {
+        id: Type.String(),
+        pass_rate: Type.Union([Type.Number(), Type.Null()]),
+        added: Type.Integer({ description: 'Writes that the recordings do not have.' }),
+        ended_at: Type.String({ format: 'date-time' }),
+      },
+      { description: 'The newest completed experiment of the changed configuration. Absent without one.' },
+    ),
+  ),
+  reason: Type.Optional(Type.String({ description: 'What is missing.' })),
+}
+
 export const ErrorReply = namedObject('Error', 'An error: a message, the HTTP status and the error type.', {
   body: Type.String(),
   status_code: Type.Integer(),
@@ -88,6 +106,7 @@ export const ErrorReply = namedObject('Error', 'An error: a message, the HTTP st
       output: Type.Optional(Type.String({ description: 'The last text of the model, of a SchemaMismatch.' })),
       errors: Type.Optional(Type.Array(FaultReply, { description: 'The faults of a ValidationError that has no `detail`.' })),
       ...budgetDetails,
+      ...gateDetails,
     }),
   ),
 })

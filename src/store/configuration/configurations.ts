@@ -8,6 +8,7 @@ import type {
   PastConfiguration,
   StoredConfiguration,
 } from '../../configuration/configuration-store.ts'
+import { toDetails } from '../../configuration/change/gate.ts'
 import type { ConfigData } from '../../configuration/change/merge.ts'
 import { ServiceError } from '../../errors.ts'
 import { query, type Database, type Connection } from '../database.ts'
@@ -62,7 +63,7 @@ export async function openConfigurationStore(database: Database, options: Config
   }
 
   async function insert(connection: Connection, next: NewConfiguration, n: number): Promise<boolean> {
-    const { version, kind, diff, actor, at, isAudited: _, ...content } = next
+    const { version, kind, diff, actor, at, isAudited: _, override: _override, ...content } = next
     const row = {
       n,
       version,
@@ -143,7 +144,12 @@ export async function openConfigurationStore(database: Database, options: Config
         // The primary key lets one of two concurrent changes through. The comparison refuses an old `after` whose next number was deleted.
         const before = await newestKey(connection)
         if (before.n !== after || !(await insert(connection, next, n))) return false
-        await ledger.record(connection, next.actor?.tenant ?? options.adminTenant, next.actor ?? serviceActing, toAct(next, before.version))
+        await ledger.record(
+          connection,
+          next.actor?.tenant ?? options.adminTenant,
+          next.actor ?? serviceActing,
+          toActs(next, before.version),
+        )
         await markSeen(connection, next.file === undefined ? [next.text] : [next.text, next.file], n)
         await dropOld(connection, n)
         return true
@@ -168,6 +174,14 @@ export async function openConfigurationStore(database: Database, options: Config
       return file ?? text
     },
   }
+}
+
+function toActs(next: NewConfiguration, before: string | null): Act[] {
+  const change = toAct(next, before)
+  if (!next.override) return [change]
+  const { reason, refusal } = next.override
+  const data = { version: next.version, override: reason.toWellFormed(), ...toDetails(refusal) }
+  return [change, { ...change, action: 'configuration.overridden', data }]
 }
 
 function toAct({ kind, version, diff, isAudited }: NewConfiguration, before: string | null): Act {

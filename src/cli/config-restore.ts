@@ -1,0 +1,94 @@
+import { randomUUIDv7 } from 'node:crypto'
+import path from 'node:path'
+import { InvalidArgumentError } from 'commander'
+import type { ConfigurationSource } from '../configuration/change/change.ts'
+import { overrideOrThrow, type GateOverride } from '../configuration/change/gate.ts'
+import { changedPaths } from '../configuration/change/merge.ts'
+import { isAudited, type ConfigurationStore } from '../configuration/configuration-store.ts'
+import { restoreFileVersion } from '../configuration/file/file-history.ts'
+import { contentOf } from '../configuration/file/file-record.ts'
+import { restoreConfiguration } from '../configuration/shared/latest-configuration.ts'
+import { exists } from '../service/checks/installation.ts'
+import { openGate } from '../service/gate.ts'
+import type { Settings } from '../settings/settings.ts'
+import { openConfigurationStore } from '../store/configuration/configurations.ts'
+import type { Database } from '../store/database.ts'
+import { createConfigurationFile } from '../store/disk/configuration-file.ts'
+import { publishOnce } from '../store/postgres/bus.ts'
+import { plainBox } from '../store/secrets/secret-box.ts'
+import { commandActing } from './acting.ts'
+import { CommandFailure } from './terminal.ts'
+import { withConfigurations, withDatabase } from './used-configuration.ts'
+
+/** The command "config restore". */
+
+interface Restored {
+  version: string
+  diff: string[]
+  override?: GateOverride
+}
+
+/** The value of `--override`. */
+export function toReason(text: string): string {
+  if (text.trim() === '' || text.length > 500) throw new InvalidArgumentError('The reason must have 1 to 500 characters.')
+  return text
+}
+
+/** Restores a version. Undefined for an unknown version. Throws `gate_not_passed` without a reason to override the gate. */
+export async function restore(version: string, reason: string | undefined, settings: Settings): Promise<Restored | undefined> {
+  if (settings.databaseUrl === undefined) return restoreFile(version, reason, settings)
+  const actor = await commandActing(settings)
+  return withConfigurations(settings, async (store, database) => {
+    const gate = openGate(database, { ...settings, now: Date.now })
+    const options = { store, actor, gate, override: reason, newVersion: randomUUIDv7, now: Date.now }
+    const restored = await restoreConfiguration(version, options)
+    if (restored) await publishOnce(database, 'configuration', { version: restored.version })
+    return restored
+  })
+}
+
+async function restoreFile(version: string, reason: string | undefined, settings: Settings): Promise<Restored | undefined> {
+  let overridden: { override?: GateOverride } = {}
+  const file = createConfigurationFile(settings.agentConfig, settings.dataDir)
+  const restored = await restoreFileVersion(version, file, async (former) => {
+    if (!(await exists(path.join(settings.dataDir, 'agent-core.db')))) return
+    overridden = await withDatabase(settings, (database) => admit(former, reason, { database, settings }))
+  })
+  return restored && { ...restored, ...overridden }
+}
+
+interface FileInstallation {
+  database: Database
+  settings: Settings
+}
+
+/** Asks the gate of the recorded configuration. An override is recorded as a version, which the service takes over with the file. */
+async function admit(
+  former: ConfigurationSource,
+  reason: string | undefined,
+  { database, settings }: FileInstallation,
+): Promise<{ override?: GateOverride }> {
+  const store = await openConfigurationStore(database, { ...settings, box: plainBox, now: Date.now })
+  const newest = await store.newest()
+  const running = newest && contentOf(newest)
+  if (!newest || !running) return {}
+  const gate = openGate(database, { ...settings, now: Date.now })
+  const overridden = overrideOrThrow(await gate({ stored: running, used: running }, { stored: former, used: former }), reason)
+  if (overridden.override) {
+    const diff = changedPaths(running.config, former.config)
+    await record({ former, diff, ...overridden }, newest.n, { store, settings })
+  }
+  return overridden
+}
+
+async function record(
+  { former, diff, ...overridden }: { former: ConfigurationSource; diff: string[]; override?: GateOverride },
+  after: number,
+  { store, settings }: { store: ConfigurationStore; settings: Settings },
+): Promise<void> {
+  const version = randomUUIDv7()
+  const actor = await commandActing(settings)
+  const about = { version, storedVersion: version, kind: 'restore', text: former.text, at: Date.now(), diff } as const
+  const by = { ...(actor && { actor }), isAudited: isAudited(former.config, diff), ...overridden }
+  if (!(await store.add({ ...about, ...by }, after))) throw new CommandFailure(1, ['The configuration has changed meanwhile; try again.'])
+}

@@ -1,0 +1,41 @@
+import { describeRefusal, overrideOrThrow, type GateOverride, type GateRefusal } from './change/gate.ts'
+import type { ConfigurationState } from './change/state.ts'
+import {
+  placeOf,
+  prepareChange,
+  withValidationErrors,
+  type ConfigurationDependencies,
+  type ConfigurationUpdate,
+  type PreparedChange,
+} from './configuration.ts'
+import type { ConfigurationStore } from './configuration-store.ts'
+import { hideUrlSecrets } from './redact.ts'
+
+/** A change that the gate has judged. */
+export interface AdmittedChange extends PreparedChange {
+  /** Present for a change that is only checked, where the gate would refuse the change. */
+  refusal?: GateRefusal
+  override?: GateOverride
+}
+
+/** Throws as `prepareChange` does, and `gate_not_passed` where the caller does not override the gate. */
+export async function admitChange(
+  current: ConfigurationState,
+  update: ConfigurationUpdate,
+  deps: Pick<ConfigurationDependencies, 'rules' | 'gate'> & { store: ConfigurationStore },
+): Promise<AdmittedChange> {
+  const prepared = await prepareChange(current, update, deps)
+  const refusal = await deps.gate(current, prepared.next)
+  if (update.mode === 'check') return { ...prepared, ...(refusal && { refusal }) }
+  return { ...prepared, ...overrideOrThrow(refusal, update.override) }
+}
+
+/** The warnings of a change that is only checked: why the gate would refuse the change, and what the tools and models would lack. */
+export async function tryChange(
+  { next, oddities, refusal }: AdmittedChange,
+  { change }: ConfigurationUpdate,
+  { tryOut }: Pick<ConfigurationDependencies, 'tryOut'>,
+): Promise<string[]> {
+  const faults = await withValidationErrors(() => tryOut(next.used.config), placeOf(change))
+  return [...(refusal ? [describeRefusal(refusal)] : []), ...faults.map(hideUrlSecrets), ...oddities]
+}

@@ -1,0 +1,141 @@
+import type { Logger } from 'pino'
+import { ServiceError } from '../../errors.ts'
+import { hashOf } from '../hash.ts'
+import type { AgentConfig } from '../schema.ts'
+import type { ConfigContent } from './change.ts'
+
+/** The newest completed experiment of a configuration on the dataset of a gate. */
+export interface GateExperiment {
+  id: string
+  /** Undefined for an experiment without results. */
+  passRate: number | undefined
+  /** Writes that the recordings do not have. */
+  added: number
+  /** Epoch milliseconds. */
+  endedAt: number
+}
+
+export interface GateEvidence {
+  /** Examples of the dataset today. */
+  examples: number
+  experiment: GateExperiment | undefined
+}
+
+/** Port: what the experiments of the administrators' tenant say about a configuration. Undefined for an unknown dataset. */
+export type FindEvidence = (dataset: string, configHash: string) => Promise<GateEvidence | undefined>
+
+/** Why a configuration must not come into use. */
+export interface GateRefusal {
+  configHash: string
+  dataset: string
+  experiment: GateExperiment | undefined
+  reason: string
+}
+
+/** A caller's reason to use a configuration that the gate has refused. */
+export interface GateOverride {
+  reason: string
+  refusal: GateRefusal
+}
+
+/** Configurations in written form and in use. */
+interface GatedState {
+  readonly stored: Pick<ConfigContent, 'config'>
+  readonly used: Pick<ConfigContent, 'config'>
+}
+
+/** Judges the step from the running configuration to the next. Undefined: the next may come into use. */
+export type Gate = (running: GatedState, next: GatedState) => Promise<GateRefusal | undefined>
+
+interface GateDependencies {
+  find: FindEvidence
+  now(): number
+}
+
+/**
+ * The gate of the running configuration decides, so that no change removes the gate unseen. Configurations that are in use, or stored for the
+ * next start, need no experiment. Without a gate nothing is read.
+ */
+export function createGate({ find, now }: GateDependencies): Gate {
+  return async (running, next) => {
+    const rules = running.used.config.releases?.gate
+    if (!rules) return undefined
+    const known = hashesOf(running)
+    for (const configHash of new Set(hashesOf(next))) {
+      if (known.includes(configHash)) continue
+      const evidence = await find(rules.dataset, configHash)
+      const reason = findReason(rules, evidence, now())
+      if (reason !== undefined) return { configHash, dataset: rules.dataset, experiment: evidence?.experiment, reason }
+    }
+    return undefined
+  }
+}
+
+function hashesOf({ stored, used }: GatedState): string[] {
+  return used.config === stored.config ? [hashOf(used.config)] : [hashOf(used.config), hashOf(stored.config)]
+}
+
+const hourMs = 3_600_000
+
+type GateRules = NonNullable<NonNullable<AgentConfig['releases']>['gate']>
+
+function findReason(rules: GateRules, evidence: GateEvidence | undefined, now: number): string | undefined {
+  const { dataset, min_pass_rate: minRate, max_added_writes: maxAdded, max_age_hours: maxHours } = rules
+  const name = JSON.stringify(dataset)
+  if (!evidence) return `the dataset ${name} does not exist`
+  if (evidence.examples === 0) return `the dataset ${name} has no examples`
+  const { experiment } = evidence
+  if (!experiment) return `no experiment on the dataset ${name} has tried this configuration`
+  const { passRate = 0, added, endedAt } = experiment
+  if (now - endedAt > maxHours * hourMs) return `the experiment ended more than ${maxHours} h ago (max_age_hours)`
+  if (passRate < minRate) return `the pass rate is ${passRate}, and must be at least ${minRate} (min_pass_rate)`
+  if (added > maxAdded) return `the number of added writes is ${added}, and must be at most ${maxAdded} (max_added_writes)`
+  return undefined
+}
+
+/** A sentence for people. `subject`: what the gate has refused. */
+export function describeRefusal({ reason, configHash }: GateRefusal, subject = 'The change'): string {
+  return `${subject} has not passed the gate (releases.gate): ${reason}. The hash of the configuration is ${configHash}.`
+}
+
+/** Part of a recorded version. Empty where the gate has not refused. Throws `gate_not_passed` for a refusal without a reason to override. */
+export function overrideOrThrow(
+  refusal: GateRefusal | undefined,
+  reason: string | undefined,
+  subject?: string,
+): { override?: GateOverride } {
+  if (!refusal) return {}
+  if (reason === undefined) throw gateNotPassed(refusal, subject)
+  return { override: { reason, refusal } }
+}
+
+/** Logs a change. An override is logged whether or not the ledger has the change. */
+export function logChange(log: Logger, message: string, fields: object, override: GateOverride | undefined): void {
+  if (!override) return log.info(fields, message)
+  log.warn(
+    { ...fields, override: override.reason, gate: toDetails(override.refusal) },
+    `${message}, although the change has not passed the gate`,
+  )
+}
+
+function gateNotPassed(refusal: GateRefusal, subject?: string): ServiceError {
+  const advice = 'Nothing was changed. Run an experiment with the change as its candidate, or override the gate with a reason.'
+  return new ServiceError('gate_not_passed', `${describeRefusal(refusal, subject)} ${advice}`, { details: toDetails(refusal) })
+}
+
+/** Fields of the error, and of the event in the ledger. */
+export function toDetails({ configHash, dataset, experiment, reason }: GateRefusal) {
+  return {
+    config_hash: configHash,
+    dataset,
+    ...(experiment && {
+      experiment: {
+        id: experiment.id,
+        pass_rate: experiment.passRate ?? null,
+        added: experiment.added,
+        ended_at: new Date(experiment.endedAt).toISOString(),
+      },
+    }),
+    reason,
+  }
+}
