@@ -90,7 +90,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { outbound } = tools
   const shared = secrets.box && changes && { box: secrets.box, id, bus, watch: changes.configuration }
   const configured = { settings, environment, tools, database, shared, mayMakeSample, now, newId, log }
-  const { agents, configuration, follow } = await openAgents(stack, configured)
+  const { agents, configuration, openAgent, follow } = await openAgents(stack, configured)
   const agent = agents.current
   database.ledger.follow({ isEnabled: () => agent().config.audit.enabled, version: () => agent().version })
   const access = await openAccess(stack, { agent, database, settings, secrets, bus, changes, now, log })
@@ -124,7 +124,11 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   })
   const { metrics, observer } = measures
   const limits = openLimits(stack, { ...common, running: () => runs.running() })
-  const { endLostExecutions, services: running } = openRuns(stack, {
+  const {
+    endLostExecutions,
+    replaying,
+    services: running,
+  } = openRuns(stack, {
     ...common,
     store: runStore,
     root: tools.files,
@@ -182,7 +186,19 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...running,
     ...callbacks.services,
     ...auditing,
-    ...openEvals({ ...common, store: runStore, openCalls, artifacts, schemas: running.schemas }),
+    ...openEvals({
+      ...common,
+      ...replaying,
+      configuration,
+      openAgent,
+      principalNow,
+      box: secrets.box,
+      store: runStore,
+      openCalls,
+      artifacts,
+      observer,
+      publicUrl,
+    }),
     ...openRecords({ database, store: runStore, openCalls, runs, historyTokens, now }),
     ...openSessions({ ...common, ...auditing, store: sessionStore, runs, artifacts }),
   }

@@ -85,12 +85,14 @@ export interface CompletedQuery {
 export interface ExperimentStore {
   /** Stores an experiment with the job that replays it. A known request id changes nothing and returns the experiment that has it. */
   insert(experiment: NewExperiment): Promise<{ known: Experiment } | undefined>
+  /** The experiment that a request of the owner has made. */
+  findCreated(owner: Owner, requestId: string): Promise<Experiment | undefined>
   find(tenant: string, id: string): Promise<Experiment | undefined>
   /** Newest first. */
   list(tenant: string, page: Page): Promise<Experiment[]>
   /** Marks a pending experiment as running. False where the experiment has ended, or is unknown. */
   start(tenant: string, id: string, now: number): Promise<boolean>
-  /** Keeps the first result under a key. False where the experiment does not run. */
+  /** Keeps the first result under a key, and none of a deleted session. False where the experiment does not run. */
   addResult(tenant: string, id: string, result: ExperimentResult): Promise<boolean>
   /** Keys and figures of all results. */
   done(tenant: string, id: string): Promise<DoneResult[]>

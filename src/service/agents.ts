@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { createAgents, type Agents, type AgentParts, findFaultyTools } from '../configuration/agent.ts'
 import type { ConfigurationFile } from '../configuration/configuration-store.ts'
@@ -13,6 +14,7 @@ import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import { openSharedConfiguration } from '../configuration/shared/shared-configuration.ts'
 import { parseSource } from '../configuration/change/change.ts'
+import type { OpenAgent } from '../evals/experiments/agents.ts'
 import { createConnections, type Connections } from '../models/connections.ts'
 import type { Bus, Watch } from '../replicas/bus.ts'
 import { packageRoot } from '../package-root.ts'
@@ -53,7 +55,12 @@ interface Shared {
   watch: Watch
 }
 
-interface OpenAgents {
+interface OpenAgents extends CurrentAgents {
+  /** Makes an agent beside the agent in use. */
+  openAgent: OpenAgent
+}
+
+interface CurrentAgents {
   agents: Agents
   configuration: Configuration
   /** Starts to follow changes of the configuration. */
@@ -82,15 +89,34 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
     tryOut: (config: AgentConfig) => tryOut(config, making),
     rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
   }
-  if (!options.shared) return openOwn(stack, options.database, { ...common, adminTenant })
+  const { shared, database } = options
   const sample = () => (options.mayMakeSample ? readFile(sampleConfig, 'utf8') : refuseSample(settings.agentConfig))
-  return openShared(stack, { ...options.shared, database: options.database }, { ...common, adminTenant, sample })
+  const opened = shared
+    ? await openShared(stack, { ...shared, database }, { ...common, adminTenant, sample })
+    : await openOwn(stack, database, { ...common, adminTenant })
+  return { ...opened, openAgent: createOpenAgent(opened.agents, making, log) }
+}
+
+function createOpenAgent({ current }: Agents, making: AgentMaking, log: Logger): OpenAgent {
+  const onError = (err: unknown) => log.error({ err }, 'A tool could not be closed')
+  return async (config, version) => {
+    const agent = current()
+    if (isDeepStrictEqual(agent.config, config)) {
+      const release = agent.hold()
+      await agent.tools.settling()
+      return { agent, close: async () => release() }
+    }
+    const parts = createParts(config, version, making)
+    await parts.tools.settling()
+    const own = createAgents(parts, { onError })
+    return { agent: own.current(), close: own.close }
+  }
 }
 
 type Common = ConfigurationDependencies & { file: ConfigurationFile; adminTenant: string }
 
 /** The configuration of a single process, from the file. */
-async function openOwn(stack: AsyncDisposableStack, database: Database, common: Common): Promise<OpenAgents> {
+async function openOwn(stack: AsyncDisposableStack, database: Database, common: Common): Promise<CurrentAgents> {
   const { file, log, createAgent } = common
   const text = parseSource(await file.read())
   // The file holds the same texts without encryption.
@@ -117,7 +143,7 @@ async function openShared(
   stack: AsyncDisposableStack,
   { database, box, id, bus, watch }: Shared & { database: Database },
   common: Common & { sample(): Promise<string> },
-): Promise<OpenAgents> {
+): Promise<CurrentAgents> {
   const store = await openConfigurationStore(database, { ...common, box })
   const presence = createPresence(database, { id, bus })
   const shared = await openSharedConfiguration({ ...common, store, bus, watch, hasOthers: presence.hasOthers })

@@ -1,29 +1,63 @@
+import type { Logger } from 'pino'
+import type { Identity } from '../access/identity.ts'
+import type { Owner } from '../access/owner.ts'
+import type { Principal } from '../access/permissions.ts'
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
-import { createDatasets, type Datasets, type DatasetsDependencies } from '../evals/datasets.ts'
+import type { Configuration } from '../configuration/configuration.ts'
+import { createDatasets, type Datasets } from '../evals/datasets.ts'
+import type { OpenAgent } from '../evals/experiments/agents.ts'
+import { createCreation } from '../evals/experiments/create.ts'
+import { createReads } from '../evals/experiments/reads.ts'
+import type { ExperimentStore } from '../evals/experiment-store.ts'
+import type { Experiments } from '../evals/experiments.ts'
 import { readRecordedRun } from '../evals/from-run.ts'
+import type { ReplayPorts } from '../evals/replay/options.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
+import type { Jobs } from '../runs/jobs.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import { createFindRunKey } from '../runs/run-view.ts'
 import type { Database } from '../store/database.ts'
 import { createDatasetStore } from '../store/evals/datasets.ts'
+import { createExperimentStore } from '../store/evals/experiments.ts'
+import { plainBox, type SecretBox } from '../store/secrets/secret-box.ts'
 
-interface EvalsOptions {
+interface EvalsOptions extends Pick<ReplayPorts, 'schemas' | 'clientTools' | 'images' | 'budgets' | 'observer' | 'publicUrl'> {
   database: Database
   agent: CurrentAgent
+  configuration: Configuration
+  openAgent: OpenAgent
+  principalNow(identity: Identity): Promise<Principal | undefined>
+  /** Absent where configurations are stored without encryption. */
+  box: SecretBox | undefined
   store: RunStore
   openCalls: ApprovalStore
-  schemas: DatasetsDependencies['schemas']
   artifacts: Pick<Artifacts, 'read'>
+  jobs: Jobs
+  overload(): string | undefined
+  /** The owners of the runs in this process. */
+  running(): Iterable<Owner>
   now(): number
   newId(): string
+  log: Logger
 }
 
-/** Wires datasets. */
-export function openEvals({ database, agent, store, openCalls, artifacts, schemas, now, newId }: EvalsOptions): { datasets: Datasets } {
+interface OpenEvals {
+  datasets: Datasets
+  experiments: Experiments
+  experimentStore: ExperimentStore
+}
+
+/** Wires datasets and experiments, and starts to do the jobs of experiments. */
+export function openEvals(options: EvalsOptions): OpenEvals {
+  const { database, agent, configuration, openAgent, store, openCalls, artifacts, schemas, jobs, box = plainBox, now, newId } = options
+  const datasets = createDatasetStore(database)
+  const experiments = createExperimentStore(database)
+  const shared = { store: experiments, datasets, openAgent, schemas, now }
+  workOnExperiments(shared, options)
   return {
     datasets: createDatasets({
-      store: createDatasetStore(database),
+      store: datasets,
       findRun: createFindRunKey(store),
       readRun: (key) => readRecordedRun(key, { store, approvals: openCalls }),
       schemas,
@@ -32,5 +66,51 @@ export function openEvals({ database, agent, store, openCalls, artifacts, schema
       now,
       newId,
     }),
+    experiments: {
+      ...createCreation({ ...shared, configuration, seal: box.seal, onCreated: () => jobs.wake('experiment'), newId }),
+      ...createReads(shared),
+    },
+    experimentStore: experiments,
   }
+}
+
+/** Experiments of one process at the same time; they share the places of replays. */
+const experimentsAtOnce = 2
+
+type Shared = Pick<Parameters<typeof createReads>[0], 'now'> & {
+  store: ExperimentStore
+  datasets: ReturnType<typeof createDatasetStore>
+  openAgent: OpenAgent
+  schemas: ReplayPorts['schemas']
+}
+
+function workOnExperiments(shared: Shared, options: EvalsOptions): void {
+  const { agent, principalNow, box = plainBox, overload, running, clientTools, images, budgets, observer, publicUrl, newId, log } = options
+  const concurrency = () => agent().config.evals.concurrency
+
+  /** The first experiment loads what replays need. */
+  async function createWork() {
+    const [{ createExperimentWork }, { createReplayPace }] = await Promise.all([
+      import('../evals/experiments/work.ts'),
+      import('../evals/experiments/pace.ts'),
+    ])
+    const isBusy = () => !Iterator.from(running()).next().done
+    const replays = {
+      schemas: shared.schemas,
+      clientTools,
+      images,
+      budgets,
+      observer,
+      publicUrl,
+      newId,
+      now: shared.now,
+      limits: () => agent().config.budgets,
+      onFault: (err: unknown) => log.error({ err }, 'A replay has met an internal error'),
+    }
+    const pace = createReplayPace({ concurrency, overload, isBusy })
+    return createExperimentWork({ ...shared, principalNow, open: box.open, pace, concurrency, replays })
+  }
+
+  let work: ReturnType<typeof createWork> | undefined
+  options.jobs.handle('experiment', experimentsAtOnce, async (job, signal) => (await (work ??= createWork()))(job, signal))
 }

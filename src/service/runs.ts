@@ -76,6 +76,7 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
   const admission = createAdmission({ agent, ...load, ...limits })
   const openCalls = createApprovalStore(database)
   const schemas = stack.adopt(createCallerSchemas(), ({ close }) => close())
+  const clientTools = createClientTools(schemas)
   const runs: Runs = createRuns({
     ...runPorts,
     clientWaits: createClientWaits({
@@ -89,7 +90,7 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
     attachments: createAttachments({ files: root, documents, images, uploads }),
     images,
     readTool: createReadOf({ files: root, documents }),
-    clientTools: createClientTools(schemas),
+    clientTools,
     schemas,
     onFault: logFault(log),
     onEnd: logEnd(log, now),
@@ -119,5 +120,9 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
       now: now(),
       toActs: (key, open) => open.map((call) => toUnknown({ ...runPorts, key, agent: agent() }, call)),
     })
-  return { endLostExecutions, services: { runs: { ...runs, drain }, runStore: store, tools, subAgents, approvals, openCalls, schemas } }
+  return {
+    endLostExecutions,
+    replaying: { schemas, clientTools, images, overload: load.overload, running: () => runs.running() },
+    services: { runs: { ...runs, drain }, runStore: store, tools, subAgents, approvals, openCalls, schemas },
+  }
 }

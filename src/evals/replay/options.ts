@@ -46,6 +46,8 @@ export interface Replayed {
   divergence?: Divergence
   /** The calls that change something, in the order in which they would have been made. */
   writes: readonly NotedWrite[]
+  /** True for a call that a recorded call has answered. */
+  isAnswered(callId: string): boolean
   /** True for a replay with recorded replies whose events are those of the recorded run. */
   isEqual?: boolean
 }

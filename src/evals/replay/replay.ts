@@ -198,6 +198,7 @@ class Replay {
       ended,
       ...(divergence && { divergence }),
       writes,
+      isAnswered: (callId) => this.recording.claimOf(callId) !== undefined,
       ...(options.isRecorded && options.example.original && { isEqual }),
     }
   }

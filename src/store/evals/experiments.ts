@@ -15,7 +15,10 @@ function createExperiments({
   db,
   jobs,
   forTenant,
-}: Database): Pick<ExperimentStore, 'insert' | 'find' | 'list' | 'start' | 'end' | 'remove' | 'completed' | 'configurations'> {
+}: Database): Pick<
+  ExperimentStore,
+  'insert' | 'findCreated' | 'find' | 'list' | 'start' | 'end' | 'remove' | 'completed' | 'configurations'
+> {
   const ofTenant = (tenant: string) => db.selectFrom('experiments').select(columns).where('tenant', '=', tenant)
 
   return {
@@ -33,6 +36,11 @@ function createExperiments({
         await jobs.insert(connection, [{ id, kind: 'experiment', tenant, data: { id }, dueAt: createdAt }])
         return undefined
       }),
+
+    async findCreated({ tenant, owner }, requestId) {
+      const created = ofTenant(tenant).where('owner', '=', owner).where('request_id', '=', requestId)
+      return (await query(forTenant(tenant).read, created)).rows.map(toExperiment)[0]
+    },
 
     async find(tenant, id) {
       return (await query(forTenant(tenant).read, ofTenant(tenant).where('id', '=', id))).rows.map(toExperiment)[0]
@@ -131,6 +139,7 @@ function createResults({ db, isShared, forTenant }: Database): Pick<ExperimentSt
     addResult: (tenant, id, result) =>
       forTenant(tenant).unit(async (connection) => {
         if (!(await isRunning(db, isShared, connection, tenant, id))) return false
+        if (result.session !== undefined && !(await holdExample(db, isShared, connection, { ...result, tenant }))) return true
         const insert = db.insertInto('experiment_results').values(toResultRow(tenant, id, result))
         await query(
           connection,
@@ -193,6 +202,23 @@ async function isRunning(db: Kysely<Tables>, isShared: boolean, connection: Conn
     .where('id', '=', id)
     .where('status', '=', 'running')
   return (await query(connection, isShared ? running.forShare() : running)).rows.length > 0
+}
+
+interface ExampleOfSession {
+  tenant: string
+  session?: string | undefined
+  example: string
+}
+
+/** Locks the example, so that the deletion of its session takes the result too. False where the session was deleted. */
+async function holdExample(
+  db: Kysely<Tables>,
+  isShared: boolean,
+  connection: Connection,
+  { tenant, session = '', example }: ExampleOfSession,
+): Promise<boolean> {
+  const rows = db.selectFrom('examples').select('id').where('session', '=', session).where('tenant', '=', tenant).where('id', '=', example)
+  return (await query(connection, isShared ? rows.forShare() : rows)).rows.length > 0
 }
 
 function toNewRow({

@@ -1,0 +1,18 @@
+import type { Experiment, ExperimentEnd, ExperimentStore } from '../experiment-store.ts'
+import { summarize, verdictOf } from './figures.ts'
+
+interface EndPorts {
+  store: Pick<ExperimentStore, 'done' | 'end'>
+  now(): number
+}
+
+/** Ends an experiment with the figures of its results so far. False where the experiment has ended before. */
+export async function endExperiment(
+  { tenant, id, spec }: Experiment,
+  { status, error }: Pick<ExperimentEnd, 'status' | 'error'>,
+  { store, now }: EndPorts,
+): Promise<boolean> {
+  const summary = summarize(await store.done(tenant, id), spec.variants.length)
+  const verdict = status === 'completed' ? verdictOf(summary) : 'none'
+  return store.end(tenant, id, { status, verdict, summary, now: now(), ...(error !== undefined && { error }) })
+}

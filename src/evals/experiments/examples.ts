@@ -1,0 +1,57 @@
+import type { DatasetStore } from '../dataset-store.ts'
+import type { StoredExample } from '../dataset.ts'
+import type { Example } from '../example.ts'
+import type { ReadMedia } from '../replay/store.ts'
+import type { ExperimentDataset } from './spec.ts'
+
+/** An example of an experiment, with the place where its bytes are. */
+export interface ExperimentExample {
+  example: Example
+  /** Index of the dataset. */
+  dataset: number
+  datasetId: string
+  /** Key of the session that takes the results with it when deleted. */
+  session: string | undefined
+  readMedia: ReadMedia
+}
+
+/** Examples that are read at once: an example has up to 4 MiB. */
+const atOnce = 4
+
+/** Reads the examples of the frozen revisions, one dataset after the other. */
+export async function* readExamples(
+  store: Pick<DatasetStore, 'examples' | 'media'>,
+  tenant: string,
+  datasets: readonly ExperimentDataset[],
+): AsyncGenerator<ExperimentExample> {
+  for (const [dataset, { id: datasetId, revision }] of datasets.entries()) {
+    for (let before: string | undefined; ;) {
+      const page = await store.examples(tenant, datasetId, { limit: atOnce, before, revision })
+      for (const stored of page) {
+        const readMedia = createMediaReader(() => store.media(tenant, datasetId, stored.id))
+        yield { example: fromStored(stored), dataset, datasetId, session: stored.session, readMedia }
+      }
+      before = page.at(-1)?.id
+      if (page.length < atOnce) break
+    }
+  }
+}
+
+export function fromStored({ id, name, tags, source, content }: StoredExample): Example {
+  return {
+    ...(content as unknown as Omit<Example, 'id' | 'name' | 'tags' | 'source'>),
+    id,
+    name,
+    tags: [...tags],
+    source: source ? { request_id: source.requestId, config_version: source.configVersion ?? '' } : null,
+  }
+}
+
+/** Reads the media of an example once, when the first are asked for. */
+function createMediaReader(read: () => ReturnType<DatasetStore['media']>): ReadMedia {
+  let media: ReturnType<DatasetStore['media']> | undefined
+  return async (sha256) => {
+    media ??= read()
+    return (await media).find(({ hash }) => hash === sha256)?.data
+  }
+}
