@@ -4,6 +4,11 @@ import { defineConfig } from 'vite'
 /** Address of the service that the development server passes requests on to. */
 const service = process.env['CONSOLE_SERVICE'] ?? 'http://127.0.0.1:3000'
 
+/** Modules of ours that the first screen loads in any case: one chunk compresses better than many, and is one file. */
+const parts =
+  'confirm-dialog|copy-button|cut-text|figures|format-cost|json/|notify|page-header|pages/|skeletons|states|time-format|timestamp|toasts|use-copy|use-path-id'
+const atStart = new RegExp(`/console/src/(api/|shell/|parts/(${parts}))`)
+
 /**
  * `vite build console` writes `dist/console`. Addresses in the bundle are relative, so that it works below every prefix.
  * `vite console` serves the sources at `/console/` and passes on what belongs to the service.
@@ -28,6 +33,7 @@ export default defineConfig(({ command }) => ({
           groups: [
             { name: 'react', test: /node_modules\/(react|react-dom|scheduler)\// },
             { name: 'query', test: /node_modules\/(@tanstack|wouter)\// },
+            { name: 'start', test: atStart },
           ],
         },
       },

@@ -8,7 +8,22 @@ browserTest('Navigation: screens that hold nothing stand under More, and leave i
   const screens = page.getByRole('navigation', { name: 'Screens' })
   const links = () => screens.getByRole('link').allInnerTexts()
   await screens.getByText('More').waitFor()
-  assert.deepEqual(await links(), ['Chat', 'Runs', 'Approvals', 'Files', 'Tools', 'Agent', 'Evals', 'Metrics', 'Keys', 'Audit', 'Health'])
+  // Schedules are switched on, which the navigation learns after its first links.
+  await screens.getByRole('link', { name: 'Schedules' }).waitFor()
+  assert.deepEqual(await links(), [
+    'Chat',
+    'Runs',
+    'Approvals',
+    'Schedules',
+    'Files',
+    'Tools',
+    'Agent',
+    'Evals',
+    'Metrics',
+    'Keys',
+    'Audit',
+    'Health',
+  ])
   await screens.getByText('More').click()
   await checkAccessibility()
   await screens.getByRole('link', { name: 'Memories' }).click()
