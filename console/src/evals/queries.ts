@@ -1,7 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { client, type Reply, type RequestOptions } from '../api/client.ts'
+import { client, type Reply, type RequestOptions, type Schema } from '../api/client.ts'
 import { usePages } from '../parts/pages/use-pages.ts'
 
+/** A measure of an answer, of its calls or of its cost. */
+export type Scorer = Schema<'Scorer'>
 export type Dataset = Reply<'GET', '/core/v1/datasets/{id}'>
 export type Example = Reply<'GET', '/core/v1/datasets/{id}/examples'>['examples'][number]
 export type FullExample = Reply<'GET', '/core/v1/datasets/{id}/examples/{example_id}'>

@@ -1,6 +1,6 @@
 import { Button, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { PencilIcon, TrashIcon } from '@primer/octicons-react'
+import { ChecklistIcon, PencilIcon, TrashIcon } from '@primer/octicons-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { statusOf } from '../../api/errors.ts'
@@ -12,6 +12,8 @@ import { FailedState } from '../../parts/states.tsx'
 import { Timestamp } from '../../parts/timestamp.tsx'
 import { usePathId } from '../../parts/use-path-id.ts'
 import { useDataset, useDatasetMutations, type Dataset } from '../queries.ts'
+import { ScorerList } from '../scorers/scorer-list.tsx'
+import { ScorersDialog } from '../scorers/scorers-dialog.tsx'
 import { EditDatasetDialog } from './dialogs.tsx'
 import { Examples } from './examples.tsx'
 import styles from '../evals.module.css'
@@ -41,6 +43,7 @@ function Content({ dataset }: { dataset: Dataset }) {
           <span>
             Changed <Timestamp at={updated} />
           </span>
+          <ScorerList scorers={dataset.scorers} />
         </div>
       </PageHeader>
       <Examples dataset={dataset} mayWrite={mayWrite} />
@@ -50,6 +53,7 @@ function Content({ dataset }: { dataset: Dataset }) {
 
 function Actions({ dataset }: { dataset: Dataset }) {
   const [isEditing, editing] = useDisclosure(false)
+  const [isScoring, scoring] = useDisclosure(false)
   const [removed, setRemoved] = useState<Dataset>()
   const [, navigate] = useLocation()
   const { remove } = useDatasetMutations()
@@ -58,10 +62,14 @@ function Actions({ dataset }: { dataset: Dataset }) {
       <Button variant="default" size="sm" leftSection={<PencilIcon />} onClick={editing.open}>
         Edit
       </Button>
+      <Button variant="default" size="sm" leftSection={<ChecklistIcon />} onClick={scoring.open}>
+        Scorers
+      </Button>
       <Button color="red" variant="light" size="sm" leftSection={<TrashIcon />} onClick={() => setRemoved(dataset)}>
         Delete
       </Button>
       {isEditing && <EditDatasetDialog dataset={dataset} isOpen onClose={editing.close} />}
+      {isScoring && <ScorersDialog dataset={dataset} onClose={scoring.close} />}
       <ConfirmDialog
         item={removed}
         subject="The dataset"
