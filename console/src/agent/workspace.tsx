@@ -1,9 +1,9 @@
 import { Button, Tabs } from '@mantine/core'
 import { useMay } from '../api/me.ts'
+import { LeaveDialog } from '../parts/leave-dialog.tsx'
 import { useFilters } from '../parts/pages/use-filters.ts'
 import { EditorPane } from './editor-pane.tsx'
 import { HistoryPane } from './history/history-pane.tsx'
-import { LeaveDialog } from './leave-dialog.tsx'
 import type { StoredText } from './queries.ts'
 import type { SchemaNode } from './schema/schema-node.ts'
 import { useDraft } from './use-draft.ts'
@@ -27,7 +27,9 @@ export function Workspace({ stored, schema }: { stored: StoredText; schema: Sche
   const show = (value: string | null) => setFilter('tab', value === 'form' ? undefined : value)
   return (
     <Tabs className={styles.tabs} keepMounted={false} value={current} onChange={show}>
-      <LeaveDialog isActive={edited.isChanged} />
+      <LeaveDialog isActive={edited.isChanged}>
+        Your changes of the agent are not in effect yet. This browser keeps them as a draft; secrets that you typed are not kept.
+      </LeaveDialog>
       <div className={styles.bar}>
         <Tabs.List>
           {tabs.map(({ value, label }) => (

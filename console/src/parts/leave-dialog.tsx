@@ -1,8 +1,9 @@
 import { Button, Group, Modal, Text } from '@mantine/core'
-import { useLeaveGuard } from '../parts/leave-guard.ts'
+import type { ReactNode } from 'react'
+import { useLeaveGuard } from './leave-guard.ts'
 
-/** Asks before the page is left with a draft. */
-export function LeaveDialog({ isActive }: { isActive: boolean }) {
+/** Asks before the page is left with a draft. `children` says what becomes of the draft. */
+export function LeaveDialog({ isActive, children }: { isActive: boolean; children: ReactNode }) {
   const question = useLeaveGuard(isActive)
   return (
     <Modal
@@ -12,9 +13,7 @@ export function LeaveDialog({ isActive }: { isActive: boolean }) {
       centered
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
-      <Text size="sm">
-        Your changes of the agent are not in effect yet. This browser keeps them as a draft; secrets that you typed are not kept.
-      </Text>
+      <Text size="sm">{children}</Text>
       <Group justify="flex-end" mt="lg">
         <Button variant="default" onClick={question.leave}>
           Leave
