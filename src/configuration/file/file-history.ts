@@ -44,8 +44,9 @@ export async function restoreFileVersion(
   await admit(former)
   const current = await readIfPresent(file)
   if (current === undefined) await file.create(former.text)
-  else if (current !== former.text) {
-    await file.backUp(current)
+  else {
+    if (current !== former.text) await file.backUp(current)
+    // The same text is written too: the service then looks again at an edit that was refused.
     await file.replace(current, former.text)
   }
   return { version, diff: current === undefined ? [] : changedPaths(configOf({ text: current }), former.config) }
