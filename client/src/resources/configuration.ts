@@ -15,6 +15,8 @@ export interface UpdateOptions extends CallOptions {
   validateOnly?: boolean | undefined
   /** Uses the change without storing it. */
   inMemoryOnly?: boolean | undefined
+  /** The reason to make the change although it has not passed the gate. Without it, such a change throws 409 `GateNotPassed`. */
+  override?: string | undefined
 }
 
 /** The configuration of the agent, `agent.yaml`. */
@@ -25,7 +27,7 @@ export interface Configurations {
   update(fields: ConfigurationFields, options?: UpdateOptions): Promise<ConfigurationUpdate>
   /** Lists the earlier versions of the configuration, newest first. */
   history(query?: Query<'GET', '/core/v1/agent/config/history'>, options?: CallOptions): Promise<ConfigurationHistory>
-  /** Uses an earlier version again. */
+  /** Uses an earlier version again. With `override`, also one that has not passed the gate. */
   restore(request: RestoreRequest, options?: CallOptions): Promise<Reply<'POST', '/core/v1/agent/config/restore'>>
   /** Returns the JSON Schema of the configuration. No key is needed. */
   schema(options?: CallOptions): Promise<Reply<'GET', '/core/v1/agent/config/schema'>>
@@ -35,8 +37,8 @@ export function createConfigurations(transport: Transport): Configurations {
   return {
     get: (options) => transport.request('GET', '/core/v1/agent/config', options),
 
-    update(configuration, { ifMatch, validateOnly = false, inMemoryOnly = false, headers, signal } = {}) {
-      const body = { configuration, validate_only: validateOnly, in_memory_only: inMemoryOnly }
+    update(configuration, { ifMatch, validateOnly = false, inMemoryOnly = false, override, headers, signal } = {}) {
+      const body = { configuration, validate_only: validateOnly, in_memory_only: inMemoryOnly, override }
       const condition = ifMatch === undefined ? undefined : `"${ifMatch}"`
       return transport.request('PUT', '/core/v1/agent/config', { body, headers: { ...headers, 'if-match': condition }, signal })
     },

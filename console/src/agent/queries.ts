@@ -50,6 +50,8 @@ export interface TextChange {
   text: string
   version: string
   mode: 'check' | 'file' | 'memory'
+  /** The reason to save the text although it has not passed the gate. */
+  override?: string
 }
 
 /**
@@ -60,8 +62,8 @@ export function usePutText(onStored?: (stored: StoredText) => void) {
   const queryClient = useQueryClient()
   const refresh = useRefresh()
   return useMutation({
-    mutationFn: async ({ text, version, mode }: TextChange) => {
-      const query = { validate_only: mode === 'check', in_memory_only: mode === 'memory' }
+    mutationFn: async ({ text, version, mode, override }: TextChange) => {
+      const query = { validate_only: mode === 'check', in_memory_only: mode === 'memory', override }
       const headers = { 'content-type': yamlType, 'if-match': `"${version}"` }
       const response = await client.send('PUT', path, { body: new Blob([text]), query, headers })
       return (await response.json()) as Update
@@ -122,8 +124,10 @@ export function useRestoreCheck(version: string | undefined) {
 export function useRestore() {
   const refresh = useRefresh()
   return useMutation({
-    mutationFn: ({ version, current }: { version: string; current: string }) =>
-      client.request('POST', '/core/v1/agent/config/restore', { body: { version }, headers: { 'if-match': `"${current}"` } }),
+    mutationFn: ({ version, current, override }: { version: string; current: string; override?: string }) => {
+      const headers = { 'if-match': `"${current}"` }
+      return client.request('POST', '/core/v1/agent/config/restore', { body: { version, override }, headers })
+    },
     onSettled: refresh,
   })
 }

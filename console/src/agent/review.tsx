@@ -3,6 +3,7 @@ import { CheckCircleIcon } from '@primer/octicons-react'
 import { useEffect, useRef, useState } from 'react'
 import { messageOf } from '../api/errors.ts'
 import { DifferenceList } from './difference-list.tsx'
+import { GateNotice, refusalOf } from './gate-notice.tsx'
 import { MemoryNotice } from './memory-notice.tsx'
 import { ProblemList } from './problem-list.tsx'
 import type { Fault } from './schema/faults.ts'
@@ -21,6 +22,7 @@ interface ReviewPaneProps {
 /** The pane beside the editor: problems, differences, the result of the check, and the save. */
 export function ReviewPane({ review, mayWrite, isChanged, onOpen, isForm }: ReviewPaneProps) {
   const { faults, differences, error, notice, check } = review
+  const refusal = refusalOf(error)
   const end = useRef<HTMLDivElement>(null)
   const isSettled = check !== undefined || error !== undefined
   // On a narrow screen the review stands below the editor.
@@ -35,7 +37,7 @@ export function ReviewPane({ review, mayWrite, isChanged, onOpen, isForm }: Revi
             <CheckCircleIcon /> {notice}
           </p>
         )}
-        {error !== undefined && (
+        {error !== undefined && !refusal && (
           <p role="alert" className={styles.error}>
             {messageOf(error)}
           </p>
@@ -48,7 +50,7 @@ export function ReviewPane({ review, mayWrite, isChanged, onOpen, isForm }: Revi
           {differences && <DifferenceList differences={differences} label="Changes of the draft" />}
         </section>
       )}
-      {mayWrite && isChanged && <Save key={String(check === undefined)} review={review} />}
+      {mayWrite && isChanged && <Save key={String(check === undefined)} review={review} refusal={refusal} />}
       {!isChanged && faults.length === 0 && <Introduction mayWrite={mayWrite} isForm={isForm} />}
       <MemoryNotice />
       <div ref={end} />
@@ -91,8 +93,9 @@ function Introduction({ mayWrite, isForm }: { mayWrite: boolean; isForm: boolean
 }
 
 /** The result of the check, and the save, which requires a passed check. */
-function Save({ review: { check, isSaving, save } }: { review: Review }) {
+function Save({ review: { check, isSaving, save }, refusal }: { review: Review; refusal: ReturnType<typeof refusalOf> }) {
   const [isInMemory, setInMemory] = useState(false)
+  const mode = isInMemory ? 'memory' : 'file'
   if (!check) return <p className={styles.quiet}>Check the text, then you can save it.</p>
   return (
     <section aria-label="Result of the check" className={styles.result}>
@@ -107,7 +110,8 @@ function Save({ review: { check, isSaving, save } }: { review: Review }) {
         checked={isInMemory}
         onChange={(event) => setInMemory(event.currentTarget.checked)}
       />
-      <Button loading={isSaving} onClick={() => save(isInMemory ? 'memory' : 'file')}>
+      {refusal && <GateNotice refusal={refusal} onOverride={(reason) => save(mode, reason)} />}
+      <Button loading={isSaving} onClick={() => save(mode)}>
         {isInMemory ? 'Use in memory' : 'Save'}
       </Button>
     </section>

@@ -23,7 +23,8 @@ export interface Review {
   isChecking: boolean
   isSaving: boolean
   runCheck(): void
-  save(mode: 'file' | 'memory'): void
+  /** `override`: the reason to save although the gate refuses. */
+  save(mode: 'file' | 'memory', override?: string): void
 }
 
 /** Checks and saves the edited text. A result counts only for the text and the version that it was made with. */
@@ -57,9 +58,9 @@ export function useReview(edited: EditedText, schema: SchemaNode): Review {
       setNotice(undefined)
       checking.mutate({ text, version: base.version, mode: 'check' })
     },
-    save(mode) {
+    save(mode, override) {
       saving.mutate(
-        { text, version: base.version, mode },
+        { text, version: base.version, mode, override },
         {
           onSuccess: ({ message }) => {
             notify(message)

@@ -5,6 +5,7 @@ import { RowsSkeleton } from '../../parts/skeletons.tsx'
 import { Timestamp } from '../../parts/timestamp.tsx'
 import { differencesOf } from '../difference.ts'
 import { DifferenceList } from '../difference-list.tsx'
+import { GateNotice, refusalOf } from '../gate-notice.tsx'
 import { useRestore, useRestoreCheck, useVersionText, type StoredText, type Update, type Version } from '../queries.ts'
 import { Warnings } from '../warnings.tsx'
 import styles from '../agent.module.css'
@@ -27,9 +28,9 @@ export function RestoreDialog({ version, current, hasDraft, onClose }: RestoreDi
     restore.reset()
     onClose()
   }
-  const confirm = ({ version }: Version): void =>
+  const confirm = ({ version }: Version, override?: string): void =>
     restore.mutate(
-      { version, current: current.version },
+      { version, current: current.version, override },
       {
         onSuccess: ({ message }) => {
           notify(message)
@@ -38,6 +39,7 @@ export function RestoreDialog({ version, current, hasDraft, onClose }: RestoreDi
       },
     )
   const error = restore.error ?? check.error
+  const refusal = refusalOf(restore.error)
   return (
     <Modal
       opened={version !== undefined}
@@ -55,7 +57,8 @@ export function RestoreDialog({ version, current, hasDraft, onClose }: RestoreDi
           </Text>
           {check.isPending && <RowsSkeleton count={3} />}
           {check.data && <Effect check={check.data} before={current.text} after={text.data} />}
-          {error && (
+          {refusal && <GateNotice refusal={refusal} onOverride={(reason) => confirm(version, reason)} />}
+          {error && !refusal && (
             <p role="alert" className={styles.error}>
               {messageOf(error)}
             </p>
