@@ -5,7 +5,8 @@ import { toStableJson } from '../../configuration/parse.ts'
 import { fieldsOf } from '../../json/shape.ts'
 import { toLocalTime } from '../../json/time.ts'
 import type { RecordedCall } from '../example.ts'
-import type { AnswerCall, LiveRead, ToolDescription } from './catalog.ts'
+import type { AnswerCall } from './catalog.ts'
+import type { LiveRead } from './live.ts'
 import type { Recording } from './recording.ts'
 import type { ReadMedia } from './store.ts'
 
@@ -28,6 +29,10 @@ export interface AnswerOptions {
   recording: Recording
   onMiss: OnMiss
   live: ReadonlyMap<string, LiveRead>
+  /** The request id of the replay: the conversation of tools that read. */
+  requestId: string
+  /** True for a call that has waited, and that the replay has approved in place of a person. */
+  hasWaited(callId: string): boolean
   /** Names of the tools that tell the time. */
   clocks: ReadonlySet<string>
   /** Epoch milliseconds. */
@@ -50,26 +55,22 @@ const simulated: JsonObject = { simulated: true }
 
 /** Answers the calls of a replay from the recording. A call that changes something is noted, whatever answers the call. */
 export function createAnswers(options: AnswerOptions): Answers {
-  const { recording, onMiss, live, clocks, time, onWrite, onMissed } = options
+  const { recording, onMiss, live, requestId, hasWaited, clocks, time, onWrite, onMissed } = options
   const files = new RecordedFiles(options.readMedia)
 
   const answer: AnswerCall = async (tool, input, context) => {
     const { callId } = context
     const recorded = recording.claimOf(callId)
     const isAnswer = recorded !== undefined && answers(recorded, input)
-    if (tool.effect === 'write') {
+    const read = onMiss === 'live' && !hasWaited(callId) ? live.get(tool.name) : undefined
+    if (tool.effect === 'write' || (!isAnswer && read?.writesNow)) {
       onWrite({ tool: tool.name, tool_input: input, n: isAnswer ? recorded.n : null, recorded: isAnswer })
       return isAnswer ? repeat(recorded, context, files) : simulated
     }
     if (isAnswer) return repeat(recorded, context, files)
     if (clocks.has(tool.name)) return timeAnswer(input, time)
     onMissed({ callId, tool: tool.name, input }, recording.isUsedUp({ callId, tool: tool.name, input }) ? 'used_up' : 'no_recording')
-    return answerMiss(tool, input, context)
-  }
-
-  function answerMiss(tool: ToolDescription, input: JsonObject, context: ToolContext): Promise<JsonValue> {
-    const read = onMiss === 'live' ? live.get(tool.name) : undefined
-    if (read) return read.execute(input, { ...context, headers: {} })
+    if (read) return read.execute(input, context, requestId)
     throw new Error(`There is no recording of this call of ${tool.name}.`)
   }
 

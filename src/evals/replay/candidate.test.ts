@@ -8,7 +8,6 @@ import { FunctionModel } from '../recorded-parts-fixture.ts'
 import { ann } from '../recorded-run-fixture.ts'
 import { toSubject } from '../scorers/score.ts'
 import { call, caseOf, modelOf, signal, tryOut } from './case-fixture.ts'
-import { toLiveReads } from './catalog.ts'
 import { replay } from './replay.ts'
 
 test('a candidate that writes as recorded has the same effects; one that writes twice has one more, and its run goes on', async () => {
@@ -53,20 +52,6 @@ test('a recorded null is an answer, a recorded failure fails again, and the seco
     ['error', { error: 'There is no recording of this call of nothing.' }],
   ])
   assert.deepEqual([replayed.status, replayed.divergence?.reason], ['completed', 'used_up'])
-})
-
-test('only tools that read may run, without the headers of the caller, and only where the replay says so', async () => {
-  const made = await caseOf(modelOf([call('look', { n: 1 })]))
-  const agent = agentOf({ model: modelOf(), tools: made.tools })
-  const { reads, faults } = toLiveReads(['look', 'refund', 'absent'], agent.tools)
-  assert.deepEqual([[...reads.keys()], faults], [['look'], ['refund has effect write', 'there is no tool absent']])
-  const calls = [call('look', { n: 5 }), call('refund', { n: 5 })]
-  const replayed = await tryOut(made, modelOf(calls), { onMiss: 'live', live: reads })
-  assert.deepEqual(made.receiver.calls.at(-1), { tool: 'look', input: { n: 5 } })
-  assert.deepEqual(
-    replayed.writes.map(({ tool, recorded }) => [tool, recorded]),
-    [['refund', false]],
-  )
 })
 
 test('a decision is repeated with its arguments; a call that no person has seen is approved for the note', async () => {

@@ -17,13 +17,18 @@ export interface Case {
   recorded: Recorded
   example: Example
   receiver: Receiver
-  tools: Tool[]
+  tools: readonly Tool[]
+  /** Parts of the agent.yaml of the candidate. */
+  config?: object
 }
 
 /** The example of a run whose model makes these calls. */
-export async function caseOf(model: FunctionModel, options: Partial<Parameters<typeof record>[0]> = {}): Promise<Case> {
+export async function caseOf(
+  model: FunctionModel,
+  { tools: more = [], ...options }: Partial<Parameters<typeof record>[0]> & { tools?: readonly Tool[] } = {},
+): Promise<Case> {
   const receiver = new Receiver()
-  const tools = toolsOf(receiver, () => 0)
+  const tools = [...toolsOf(receiver, () => 0), ...more]
   const recorded = await record({ agent: agentOf({ model, tools }), model, receiver, ...options })
   const { example, readMedia } = await toStored(recorded)
   return { recorded: { ...recorded, ports: { ...recorded.ports, readMedia } }, example, receiver, tools }
@@ -31,13 +36,13 @@ export async function caseOf(model: FunctionModel, options: Partial<Parameters<t
 
 /** Replays an example with another model, and maintains that no tool is reached. */
 export async function tryOut(
-  { recorded, example, receiver, tools }: Case,
+  { recorded, example, receiver, tools, config = {} }: Case,
   model: FunctionModel,
   options: Partial<ReplayOptions> = {},
   ports: Partial<ReplayPorts> = {},
 ): Promise<Replayed> {
   const before = receiver.calls.length
-  const agent = agentOf({ model, tools })
+  const agent = agentOf({ model, tools, config })
   const replayed = await replay({ example, agent, owner: ann, requestId: 'replay', signal, ...options }, { ...recorded.ports, ...ports })
   const reached = receiver.calls.slice(before)
   const live = options.live ?? new Map()

@@ -6,7 +6,7 @@ import type { LoggedEvent } from '../../runs/run.ts'
 import type { EndedRun } from '../../runs/run-store.ts'
 import type { Example } from '../example.ts'
 import type { NotedWrite, OnMiss } from './answers.ts'
-import type { LiveRead } from './catalog.ts'
+import type { LiveRead } from './live.ts'
 import type { ReadMedia } from './store.ts'
 import type { Divergence } from './watch.ts'
 

@@ -1,3 +1,4 @@
+import type { ToolSet } from '../../agent/tool.ts'
 import type { Budgets } from '../../budgets/budgets.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { execute } from '../../runs/execution/execute.ts'
@@ -6,7 +7,7 @@ import { LiveRun } from '../../runs/ownership/live-run.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 import { originalEvents } from '../original.ts'
 import { createAnswers, type Answers, type NotedWrite } from './answers.ts'
-import { createReplayCatalog, type ReplayCatalog } from './catalog.ts'
+import { createReplayCatalog, isOfProvider, type ReplayCatalog } from './catalog.ts'
 import { decide } from './decisions.ts'
 import { RecordedMessages } from './messages.ts'
 import type { Replayed, ReplayOptions, ReplayPorts } from './options.ts'
@@ -58,6 +59,7 @@ class Replay {
 
   async run(): Promise<Replayed> {
     const { agent, watch, deps } = this.prepare()
+    this.missProvider(agent.tools)
     let ranMs = 0
     for (let fence = 1; ; fence++) {
       const run = this.toRun(agent, fence, ranMs)
@@ -83,7 +85,8 @@ class Replay {
     const { example, agent: configured, isRecorded = false } = this.options
     const { ports, recording, order } = this
     const { answer, keepArtifact, expectFiles } = this.createAnswers()
-    const tools = createReplayCatalog(configured.tools, answer)
+    const { live, onMiss } = this.options
+    const tools = createReplayCatalog(configured.tools, answer, ({ name }) => isRecorded || (onMiss === 'live' && live?.has(name) === true))
     const model = new RecordedModel({
       example,
       recording,
@@ -104,13 +107,15 @@ class Replay {
   }
 
   private createAnswers(): Answers {
-    const { example, agent, isRecorded = false, onMiss = 'fail', live = new Map() } = this.options
+    const { example, agent, isRecorded = false, onMiss = 'fail', live = new Map(), requestId } = this.options
     const { recording, ports } = this
     const isClock = ({ name, type = name }: { name: string; type?: string }) => type === 'current_time'
     return createAnswers({
       recording,
       onMiss: isRecorded ? 'fail' : onMiss,
       live,
+      requestId,
+      hasWaited: (callId) => this.store.isDecided(callId),
       clocks: new Set(agent.config.tools.filter(isClock).map(({ name }) => name)),
       time: example.time,
       readMedia: ports.readMedia,
@@ -201,6 +206,15 @@ class Replay {
       isAnswered: (callId) => this.recording.claimOf(callId) !== undefined,
       ...(options.isRecorded && options.example.original && { isEqual }),
     }
+  }
+
+  /** A provider answers from no recording: a run whose provider has called a tool differs from the start where the tool is not offered. */
+  private missProvider(tools: ToolSet): void {
+    const withheld = new Set(this.options.agent.tools.list().flatMap(({ name, tool }) => (tool && isOfProvider(tool) ? [name] : [])))
+    for (const { name, tool } of tools.list()) if (tool) withheld.delete(name)
+    const calls = this.events.flatMap((event) => (event.type === 'step_start' && event.step.isOfProvider ? [event.step] : []))
+    const call = calls.find(({ tool }) => withheld.has(tool))
+    if (call) this.diverge({ reason: 'tool_missing', call: { tool: call.tool, tool_input: call.input, parent: null } })
   }
 
   private readonly note = (write: NotedWrite): void => void this.writes.push(write)

@@ -35,6 +35,10 @@ export class ReplayStore implements ExecutionStore {
     this.decided.set(callId, decision)
   }
 
+  isDecided(callId: string): boolean {
+    return this.decided.has(callId)
+  }
+
   readonly historyOfRun: ExecutionStore['historyOfRun'] = async (_tenant, _session, firstIndex, limit = Infinity) =>
     this.options.history.slice(firstIndex, firstIndex + limit)
 

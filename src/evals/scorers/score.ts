@@ -17,7 +17,7 @@ export interface ScorePorts extends JudgePorts {
 
 /** The part of a replay for scorers. */
 export function toSubject(example: Example, { events, ended, writes }: Replayed): Subject {
-  const steps = [...stepsIn(events).values()].filter(({ start }) => start.type !== 'planning')
+  const steps = [...stepsIn(events).values()].filter(({ start }) => start.type !== 'planning' && !start.isOfProvider)
   return {
     question: example.input.messages.at(-1)?.content ?? '',
     output: outputOf(events),
