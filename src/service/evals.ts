@@ -4,6 +4,7 @@ import type { Owner } from '../access/owner.ts'
 import type { Principal } from '../access/permissions.ts'
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
+import type { AgentConfig } from '../configuration/schema.ts'
 import type { Configuration } from '../configuration/configuration.ts'
 import { createDatasets, type Datasets } from '../evals/datasets.ts'
 import type { OpenAgent } from '../evals/experiments/agents.ts'
@@ -53,7 +54,7 @@ export function openEvals(options: EvalsOptions): OpenEvals {
   const { database, agent, configuration, openAgent, store, openCalls, artifacts, schemas, jobs, box = plainBox, now, newId } = options
   const datasets = createDatasetStore(database)
   const experiments = createExperimentStore(database)
-  const shared = { store: experiments, datasets, openAgent, schemas, now }
+  const shared = { store: experiments, datasets, openAgent, schemas, inUse: () => agent().config, now }
   workOnExperiments(shared, options)
   return {
     datasets: createDatasets({
@@ -82,6 +83,7 @@ type Shared = Pick<Parameters<typeof createReads>[0], 'now'> & {
   datasets: ReturnType<typeof createDatasetStore>
   openAgent: OpenAgent
   schemas: ReplayPorts['schemas']
+  inUse(): AgentConfig
 }
 
 function workOnExperiments(shared: Shared, options: EvalsOptions): void {

@@ -7,7 +7,7 @@ import type { DatasetStore } from '../dataset-store.ts'
 import type { ListedDataset } from '../dataset.ts'
 import type { Experiment, ExperimentStore } from '../experiment-store.ts'
 import type { ExperimentDraft, Experiments, ExperimentView } from '../experiments.ts'
-import { LiveRead } from '../replay/catalog.ts'
+import { faultOfLive, noTool } from '../replay/live.ts'
 import { checkScorers, type ScorerScope } from '../scorers/check-scorers.ts'
 import type { Scorer } from '../scorers/scorer.ts'
 import type { OpenAgent } from './agents.ts'
@@ -22,6 +22,8 @@ export interface CreateDependencies {
   configuration: Pick<Configuration, 'preview' | 'show'>
   schemas: ScorerScope['schemas']
   openAgent: OpenAgent
+  /** The configuration in use. */
+  inUse(): AgentConfig
   /** Encrypts as stored configurations are encrypted. */
   seal(name: string, text: string): string
   /** Called when the job of an experiment is stored. */
@@ -45,8 +47,9 @@ export function createCreation(dependencies: CreateDependencies): Pick<Experimen
       const datasets = await findDatasets(caller, draft, dependencies)
       const scorers = await chooseScorers(caller, draft, datasets[0]!, dependencies)
       const { baseline = { kind: 'version', version: configuration.show().version }, candidate } = draft
-      const variants = [await freezeVariant(baseline, 'baseline', caller, configuration)]
-      if (candidate) variants.push(await freezeVariant(candidate, 'candidate', caller, configuration))
+      const inUse = dependencies.inUse()
+      const variants = [await freezeVariant(baseline, 'baseline', { caller, configuration, inUse })]
+      if (candidate) variants.push(await freezeVariant(candidate, 'candidate', { caller, configuration, inUse }))
       const tools = await checkTools(draft, variants, dependencies)
       const spec = toSpec(caller, draft, { datasets, scorers, variants, tools })
       const experiment = {
@@ -125,40 +128,29 @@ function toSpec(
 async function checkTools(
   { tools: { onMiss = 'fail', live = [] } = {} }: ExperimentDraft,
   variants: readonly FrozenVariant[],
-  { openAgent }: CreateDependencies,
+  dependencies: CreateDependencies,
 ): Promise<ExperimentTools> {
   if (live.length === 0) return { onMiss, live }
   if (onMiss !== 'live') throw invalid(['body', 'tools', 'live'], 'has an effect only with on_miss "live"')
-  const faults = await Promise.all(variants.map((variant) => findFaults(live, variant, openAgent)))
-  for (const [n, name] of live.entries()) {
+  const faults = await Promise.all(variants.map((variant) => findFaults(live, variant, dependencies)))
+  for (const n of live.keys()) {
     const ofVariants = faults.map((ofTools) => ofTools[n])
-    const fault = ofVariants.find((text) => text !== undefined && text !== unknownTool)
+    const fault = ofVariants.find((text) => text !== undefined && text !== noTool) ?? (ofVariants.includes(undefined) ? undefined : noTool)
     if (fault !== undefined) throw invalid(['body', 'tools', 'live', n], fault)
-    if (ofVariants.every((text) => text === unknownTool)) throw invalid(['body', 'tools', 'live', n], `${unknownTool} ${name}`)
   }
   return { onMiss, live }
 }
 
-const unknownTool = 'there is no tool'
-
 /** The fault of each tool; undefined for a tool that may read. */
-async function findFaults(live: readonly string[], { data }: FrozenVariant, openAgent: OpenAgent): Promise<(string | undefined)[]> {
-  const config = toAgentConfig(data)
-  const opened = await openAgent(config, 'check')
+async function findFaults(
+  live: readonly string[],
+  { data }: FrozenVariant,
+  { openAgent, inUse }: Pick<CreateDependencies, 'openAgent' | 'inUse'>,
+): Promise<(string | undefined)[]> {
+  const opened = await openAgent(toAgentConfig(data), 'check')
   try {
-    const tools = new Map(opened.agent.tools.list().flatMap(({ name, tool }) => (tool ? [[name, tool] as const] : [])))
-    return live.map((name) => {
-      const tool = tools.get(name)
-      if (!tool) return unknownTool
-      if (!LiveRead.create(tool)) return `has effect ${tool.effect}`
-      return needsHeaders(config, name) ? "needs the caller's stix* headers, which a replay does not have" : undefined
-    })
+    return live.map((name) => faultOfLive(name, { agent: opened.agent, inUse: inUse() }))
   } finally {
     await opened.close()
   }
-}
-
-/** True for a tool that sends the headers of the caller. */
-function needsHeaders({ tools }: AgentConfig, tool: string): boolean {
-  return tools.some(({ name, config }) => name === tool && config !== undefined && 'context_hosts' in config)
 }

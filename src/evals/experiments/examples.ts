@@ -1,6 +1,7 @@
 import type { DatasetStore } from '../dataset-store.ts'
 import type { StoredExample } from '../dataset.ts'
 import type { Example } from '../example.ts'
+import { createReadMedia } from '../media.ts'
 import type { ReadMedia } from '../replay/store.ts'
 import type { ExperimentDataset } from './spec.ts'
 
@@ -28,7 +29,7 @@ export async function* readExamples(
     for (let before: string | undefined; ;) {
       const page = await store.examples(tenant, datasetId, { limit: atOnce, before, revision })
       for (const stored of page) {
-        const readMedia = createMediaReader(() => store.media(tenant, datasetId, stored.id))
+        const readMedia = createReadMedia(store, { tenant, dataset: datasetId, example: stored.id })
         yield { example: fromStored(stored), dataset, datasetId, session: stored.session, readMedia }
       }
       before = page.at(-1)?.id
@@ -44,14 +45,5 @@ export function fromStored({ id, name, tags, source, content }: StoredExample): 
     name,
     tags: [...tags],
     source: source ? { request_id: source.requestId, config_version: source.configVersion ?? '' } : null,
-  }
-}
-
-/** Reads the media of an example once, when the first are asked for. */
-function createMediaReader(read: () => ReturnType<DatasetStore['media']>): ReadMedia {
-  let media: ReturnType<DatasetStore['media']> | undefined
-  return async (sha256) => {
-    media ??= read()
-    return (await media).find(({ hash }) => hash === sha256)?.data
   }
 }

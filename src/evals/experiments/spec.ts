@@ -45,6 +45,8 @@ export interface VariantSpec {
   kind: Variant['kind']
   version?: string
   configHash?: string
+  /** True where tools are opened that were not in use. */
+  opensTools?: boolean
 }
 
 /** The configuration of a variant as written: references to variables stay references. */

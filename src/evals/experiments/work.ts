@@ -1,14 +1,18 @@
 import { ownIssuer, type Permission, type Principal } from '../../access/permissions.ts'
 import type { Identity } from '../../access/identity.ts'
+import type { Owner } from '../../access/owner.ts'
+import { metered } from '../../agent/meter.ts'
+import type { Agent } from '../../configuration/agent.ts'
 import { toAgentConfig } from '../../configuration/parse.ts'
 import type { ConfigData } from '../../configuration/change/merge.ts'
 import { costOf } from '../../configuration/model-schema.ts'
+import type { AgentConfig } from '../../configuration/schema.ts'
 import { messageOf } from '../../errors.ts'
 import type { CallerSchemas } from '../../runs/execution/ports.ts'
 import type { Job, JobOutcome } from '../../runs/jobs.ts'
 import type { DatasetStore } from '../dataset-store.ts'
 import type { Experiment, ExperimentStore, ResultKey } from '../experiment-store.ts'
-import { toLiveReads } from '../replay/catalog.ts'
+import { toLiveReads } from '../replay/live.ts'
 import type { ReplayPorts } from '../replay/options.ts'
 import type { OpenAgent } from './agents.ts'
 import { endExperiment } from './end.ts'
@@ -22,6 +26,8 @@ export interface WorkDependencies {
   store: Pick<ExperimentStore, 'find' | 'start' | 'addResult' | 'done' | 'end' | 'configurations'>
   datasets: Pick<DatasetStore, 'examples' | 'media'>
   openAgent: OpenAgent
+  /** The configuration in use. */
+  inUse(): AgentConfig
   /** The caller behind a stored identity, with the permissions of now; undefined where the key or the issuer is no longer accepted. */
   principalNow(identity: Identity): Promise<Principal | undefined>
   /** Decrypts what was encrypted when the experiment was made. */
@@ -133,7 +139,7 @@ class ExperimentWork {
     const variants: OpenVariant[] = []
     for (const [index, { kind, configHash = id }] of spec.variants.entries()) {
       const { agent } = stack.adopt(await openAgent(toAgentConfig(configurations[index]), configHash), (opened) => opened.close())
-      variants.push({ kind, agent, live: toLiveReads(spec.tools.live, agent.tools).reads })
+      variants.push({ kind, agent, live: toLiveReads(spec.tools.live, { agent, inUse: this.deps.inUse() }) })
     }
     const opened = stack.move()
     return { variants, close: () => opened.disposeAsync() }
@@ -183,7 +189,7 @@ class ExperimentWork {
     const { spec, tenant, owner } = this.experiment
     const { replays, schemas } = this.deps
     // One judge for all variants.
-    const { model: primary, small, findPrices } = variants[0]!.agent
+    const judge = variants[0]!.agent
     return {
       variants,
       scorers: spec.scorers,
@@ -191,9 +197,9 @@ class ExperimentWork {
       owner: { tenant, owner },
       ports: replays,
       scoring: {
-        models: { primary, small },
+        models: () => judgesOf(judge, { tenant, owner }, replays),
         costOf(usage) {
-          const prices = findPrices(usage.model, usage.place)
+          const prices = judge.findPrices(usage.model, usage.place)
           return prices && costOf(usage, prices)
         },
         faultsOf: (schema, value) => schemas.faultsOf('answer', schema, value, { tenant, owner }),
@@ -206,4 +212,13 @@ class ExperimentWork {
 
 function keyOf({ variant, example, repetition }: ResultKey): string {
   return `${example} ${repetition} ${variant}`
+}
+
+/** The models of an agent as judges, paid by the budgets in force. */
+function judgesOf(agent: Agent, owner: Owner, { budgets, limits }: Pick<ReplayPorts, 'budgets' | 'limits'>) {
+  const { model: primary, small, config } = agent
+  const inForce = limits()
+  if (!inForce) return { primary, small }
+  const meter = budgets.open({ ...owner, operation: 'experiment', fence: 0 }, { ...agent, config: { ...config, budgets: inForce } })
+  return { primary: metered(primary, meter), small: small && metered(small, meter) }
 }

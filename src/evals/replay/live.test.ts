@@ -5,7 +5,7 @@ import { fakeTool } from '../../agent/react-fixture.ts'
 import { toAgentConfig } from '../../configuration/parse.ts'
 import { agentOf } from '../../runs/process-fixture.ts'
 import { call, caseOf, modelOf, tryOut } from './case-fixture.ts'
-import { faultOfLive, toLiveReads } from './live.ts'
+import { faultOfLive, noTool, toLiveReads } from './live.ts'
 
 const nothing = toAgentConfig({})
 const scopeOf = (tools: readonly Tool[], config: object = {}, inUse: object = {}) => ({
@@ -22,8 +22,8 @@ test('only tools that read may run, as a conversation of their own, without the 
   const reads = toLiveReads(['look', 'refund', 'absent'], scope)
   assert.deepEqual([...reads.keys()], ['look'])
   const faults = ['look', 'refund', 'absent', 'peek'].map((name) => faultOfLive(name, scope))
-  const ofPerson = 'peek waits for the approval of a person'
-  assert.deepEqual(faults, [undefined, 'refund has effect write', 'there is no tool absent', ofPerson])
+  const ofPerson = 'waits for the approval of a person'
+  assert.deepEqual(faults, [undefined, 'has effect write', noTool, ofPerson])
   const calls = [call('look', { n: 5 }), call('refund', { n: 5 })]
   const replayed = await tryOut({ ...made, tools }, modelOf(calls), { onMiss: 'live', live: reads })
   assert.deepEqual(
@@ -72,7 +72,7 @@ test('a call that containment holds, and that nobody has approved, does not run 
 test('a variant cannot declare its own tool harmless; an entry in use may', () => {
   const tools = [fakeTool('refund', { effect: 'read' })]
   const entry = { name: 'refund', type: 'module', effect: 'read', config: { path: 'refund.mjs' } }
-  const fault = 'refund has its effect from an entry that is not in use'
+  const fault = 'has its effect from an entry that is not in use'
   assert.equal(faultOfLive('refund', scopeOf(tools, { tools: [entry] })), fault)
   assert.equal(faultOfLive('refund', scopeOf(tools, { tools: [entry] }, { tools: [{ ...entry, effect: 'write' }] })), fault)
   assert.equal(faultOfLive('refund', scopeOf(tools, { tools: [entry] }, { tools: [entry] })), undefined)

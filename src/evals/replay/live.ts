@@ -41,6 +41,9 @@ export class LiveRead {
   }
 }
 
+/** The fault of a name that no tool has. */
+export const noTool = 'there is no such tool'
+
 /** The tools that may read during a replay, by name. */
 export function toLiveReads(names: readonly string[], scope: LiveScope): ReadonlyMap<string, LiveRead> {
   return new Map(
@@ -52,21 +55,21 @@ export function toLiveReads(names: readonly string[], scope: LiveScope): Readonl
 }
 
 /**
- * Why a tool may not read during a replay, as a clause; undefined for one that may. A variant must not declare itself that its tool reads: only
+ * Why a tool may not read during a replay, as a clause without the name; undefined for one that may. A variant must not declare itself that its tool reads: only
  * the tool, or an entry that is in use as it stands, may say so.
  */
 export function faultOfLive(name: string, scope: LiveScope): string | undefined {
   const listing = findListing(name, scope)
-  if (!listing) return `there is no tool ${name}`
+  if (!listing) return noTool
   const { entry = name, reason, tool } = listing
-  if (!tool) return `${name} is not ready${reason === undefined ? '' : `: ${reason}`}`
-  if (tool.effect === 'write') return `${name} has effect write`
-  if (!mayRead(tool)) return `${name} waits for the approval of a person`
+  if (!tool) return `is not ready${reason === undefined ? '' : `: ${reason}`}`
+  if (tool.effect === 'write') return 'has effect write'
+  if (!mayRead(tool)) return 'waits for the approval of a person'
   const isEntry = (candidate: ToolConfig) => candidate.name === entry
   const configured = scope.agent.config.tools.find(isEntry)
-  if (sendsHeaders(configured)) return `${name} needs the stix* headers of a caller, which a replay does not have`
+  if (sendsHeaders(configured)) return 'needs the stix* headers of a caller, which a replay does not have'
   const isInUse = isDeepStrictEqual(configured, scope.inUse.tools.find(isEntry))
-  if (!isInUse && declaresEffect(configured)) return `${name} has its effect from an entry that is not in use`
+  if (!isInUse && declaresEffect(configured)) return 'has its effect from an entry that is not in use'
   return undefined
 }
 

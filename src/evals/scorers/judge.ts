@@ -3,7 +3,7 @@ import { fieldsOf, parseJson } from '../../json/shape.ts'
 import { maxScored, type Measured, type ScorerKind, type Subject } from './scorer.ts'
 
 export interface JudgePorts {
-  models: Record<'small' | 'primary', Model | undefined>
+  models(): Record<'small' | 'primary', Model | undefined>
   /** USD of a model call; undefined where the model has no price. */
   costOf(usage: ModelUsage): number | undefined
   newId(): string
@@ -19,7 +19,7 @@ export async function judge(
   { question, output }: Subject,
   { models, costOf, newId, signal }: JudgePorts,
 ): Promise<Measured> {
-  const model = models[size]
+  const model = models()[size]
   if (!model) return { score: 0, reason: `No ${size} model is configured.` }
   const mark = `judged-${newId().slice(-12)}`
   const text = [

@@ -17,7 +17,7 @@ const subjectOf = (change: Partial<Subject> = {}): Subject => ({
   ...change,
 })
 const portsOf = (small?: ScriptedModel): ScorePorts => ({
-  models: { small, primary: undefined },
+  models: () => ({ small, primary: undefined }),
   costOf: () => 0.25,
   newId: () => '01890000-0000-7000-8000-abcdefabcdef',
   signal: new AbortController().signal,
