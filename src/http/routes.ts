@@ -26,6 +26,7 @@ import { configurationHistoryRoutes } from './resources/configuration-history.ts
 import { configurationRoutes } from './resources/configuration.ts'
 import { consoleSessionRoutes } from './resources/console-session.ts'
 import { datasetRoutes } from './resources/datasets.ts'
+import { experimentRoutes } from './resources/experiments.ts'
 import { contextFileRoutes } from './resources/context-files.ts'
 import { keyRoutes } from './resources/keys.ts'
 import { knowledgeRoutes } from './resources/knowledge.ts'
@@ -76,6 +77,7 @@ export const routes = [
   ...observabilityRoutes,
   ...budgetRoutes,
   ...datasetRoutes,
+  ...experimentRoutes,
   statusRoute,
   ...artifactRoutes,
   metadataRoutes,

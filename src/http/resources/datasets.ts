@@ -7,7 +7,7 @@ import type { Example as FullExample, ExampleDraft, ExampleInput } from '../../e
 import { invalid } from '../../errors.ts'
 import { chatRoles, toFilters } from '../schemas/chat.ts'
 import { Dataset, DatasetBody, DatasetPage, DatasetPatch, Example, ExampleBody, ExamplePage, ExamplePatch } from '../schemas/datasets.ts'
-import { Id, pageLimit, replies, route, toIso } from '../schemas/shared.ts'
+import { Id, IdPageQuery, positionOf, replies, route, toIso } from '../schemas/shared.ts'
 import type { App } from '../server/app.ts'
 import { principalOf } from '../server/authenticate.ts'
 
@@ -24,20 +24,13 @@ const params = Type.Object({ id: Id })
 const exampleParams = Type.Object({ id: Id, example_id: Id })
 const whereId = 'Take an `id` from `GET /core/v1/datasets`, or the name of the dataset. A dataset of another tenant is 404.'
 
-const PageQuery = Type.Object({
-  limit: pageLimit,
-  before: Type.Optional(
-    Type.Intersect([Id, Type.String({ description: 'The `offset` of the page before: this page begins after that page.' })]),
-  ),
-})
-
 function listRoute(app: App, { datasets }: DatasetServices): void {
   app.get(
     path,
     route('evals.read', tag, {
       summary: 'List datasets, newest first',
       text: 'The datasets of the tenant. A dataset has examples of what the agent is asked, made from runs or written by hand.',
-      querystring: PageQuery,
+      querystring: IdPageQuery,
       response: replies({ 200: DatasetPage }, 422),
     }),
     async (request) => {
@@ -134,7 +127,7 @@ function listExamples(app: App, { datasets }: DatasetServices): void {
       summary: 'List the examples of a dataset, newest first',
       text: `Without their recordings. \`revision\` shows the dataset as it was then. ${whereId}`,
       params,
-      querystring: Type.Object({ ...PageQuery.properties, revision: Type.Optional(Type.Integer({ minimum: 0 })) }),
+      querystring: Type.Object({ ...IdPageQuery.properties, revision: Type.Optional(Type.Integer({ minimum: 0 })) }),
       response: replies({ 200: ExamplePage }, 404, 422),
     }),
     async (request) => {
@@ -251,10 +244,6 @@ function toInput({ messages, data_filter_hints: hints, response_schema: schema, 
     ...(schema && { response_schema: schema }),
     ...(instructions != null && { instructions }),
   }
-}
-
-function positionOf(found: readonly { id: string }[], limit: number) {
-  return { offset: found.slice(0, limit).at(-1)?.id ?? '', has_more: found.length > limit }
 }
 
 function toView({ id, name, description, revision, examples, scorers, createdAt, updatedAt }: ListedDataset): Type.Static<typeof Dataset> {

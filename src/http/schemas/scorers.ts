@@ -70,4 +70,6 @@ const Scorer = named(
   }),
 )
 
+export const scorerKinds = kinds.map(({ properties }) => properties.kind.const)
+
 export const Scorers = Type.Array(Scorer, { maxItems: 20 })

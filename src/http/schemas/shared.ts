@@ -51,6 +51,19 @@ export const Offset = Type.Optional(
   Type.String({ minLength: 1, maxLength: 8192, description: 'The `offset` of the page before: this page begins after that page.' }),
 )
 
+/** The query of lists whose `offset` is an id. */
+export const IdPageQuery = Type.Object({
+  limit: pageLimit,
+  before: Type.Optional(
+    Type.Intersect([Id, Type.String({ description: 'The `offset` of the page before: this page begins after that page.' })]),
+  ),
+})
+
+/** The end of a page for `IdPageQuery`. `found` has one element more than the page, where there are more. */
+export function positionOf(found: readonly { id: string }[], limit: number): { offset: string; has_more: boolean } {
+  return { offset: found.slice(0, limit).at(-1)?.id ?? '', has_more: found.length > limit }
+}
+
 /** How a list goes on. */
 export const pageFields = {
   offset: Type.String({ description: '`before` of the next page; empty for an empty page.' }),
