@@ -4,6 +4,7 @@ import { createArtifacts, type Artifacts } from './resources/artifacts.ts'
 import { createAudit, type Audit } from './resources/audit.ts'
 import { createBudgets, type Budgets } from './resources/budgets.ts'
 import { createConfigurations, type Configurations } from './resources/configuration.ts'
+import { createEvals, type Evals } from './resources/evals.ts'
 import { createKeys, type Keys } from './resources/keys.ts'
 import { createMemories, type Memories } from './resources/memories.ts'
 import { createRuns, type Runs } from './resources/runs.ts'
@@ -24,6 +25,7 @@ export interface Client extends Transport, Chat, ServiceMethods {
   audit: Audit
   budgets: Budgets
   configuration: Configurations
+  evals: Evals
   keys: Keys
   memories: Memories
   runs: Runs
@@ -45,6 +47,7 @@ export function createClient(options: ClientOptions = {}): Client {
     audit: createAudit(transport),
     budgets: createBudgets(transport),
     configuration: createConfigurations(transport),
+    evals: createEvals(transport, options),
     keys: createKeys(transport),
     memories: createMemories(transport),
     runs: createRuns(transport, options),

@@ -11,6 +11,33 @@ export type { Artifact, ArtifactLink, ArtifactPage, ArtifactPlace, Artifacts, Sh
 export type { Audit, AuditEvent, AuditFilter, AuditHead, AuditHeadPage, AuditLine, AuditPage } from './resources/audit.ts'
 export type { Budget, BudgetFilter, BudgetOverride, BudgetPage, Budgets } from './resources/budgets.ts'
 export type { Configuration, ConfigurationFields, Configurations, ConfigurationUpdate, UpdateOptions } from './resources/configuration.ts'
+export type {
+  AddRunOptions,
+  Dataset,
+  DatasetPage,
+  DatasetPatch,
+  Datasets,
+  Example,
+  ExamplePage,
+  ExamplePatch,
+  Examples,
+  ListedExample,
+  NewDataset,
+  NewExample,
+  Scorer,
+} from './resources/datasets.ts'
+export type { Evals } from './resources/evals.ts'
+export type {
+  CreateExperimentOptions,
+  Experiment,
+  ExperimentPage,
+  ExperimentResult,
+  ExperimentResultPage,
+  Experiments,
+  NewExperiment,
+  Variant,
+  WaitOptions,
+} from './resources/experiments.ts'
 export type { AccessKey, CreatedKey, KeyPage, KeyRequest, Keys } from './resources/keys.ts'
 export type { Memories, Memory, MemoryFilter, MemoryPage } from './resources/memories.ts'
 export type {

@@ -51,7 +51,7 @@ export function createAttempts({ retries = 8, retryDelayMs = 100, onRetry }: Ret
       failures += 1
       if (onRetry?.({ error, attempt: failures, delayMs }) === false) throw error
       signal?.throwIfAborted()
-      await wait(delayMs, signal)
+      await pause(delayMs, signal)
     },
     succeed() {
       failures = 0
@@ -78,7 +78,8 @@ function toDelay({ retryAfter }: AgentCoreError, delayMs: number): number {
   return Math.max(jittered, (retryAfter ?? 0) * 1000)
 }
 
-function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Resolves after a time. Rejects with the reason of an aborted signal. */
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { Type } from 'typebox'
-import { requireAccess, type Principal } from '../../access/permissions.ts'
+import { requireAccess } from '../../access/permissions.ts'
 import { invalid, type Fault } from '../../errors.ts'
 import type {
   ExperimentDraft,
