@@ -32,13 +32,14 @@ const unowned = new Set([
   'deleteConsoleSession',
 ])
 
-/** What callers of the owner's tenant share: documents, and for operators the runs, logs, callbacks, budgets and datasets of all callers. */
+/** What callers of the owner's tenant share: documents, and for operators the runs, logs, callbacks, budgets, datasets and experiments of all callers. */
 const sharedInTenant: Record<string, string[]> = {
   user: ['getKnowledge', 'getKnowledgeByDocumentId'],
   viewer: ['getKnowledge', 'getKnowledgeByDocumentId'],
   operator: [
     ...['getKnowledge', 'getKnowledgeByDocumentId', 'getRuns', 'getLogs', 'getCallbacks', 'getBudgets'],
     ...['getDatasets', 'getDatasetsById', 'getDatasetsByIdExamples', 'getDatasetsByIdExamplesByExampleId'],
+    ...['getExperiments', 'getExperimentsById', 'getExperimentsByIdResults', 'getExperimentsByIdResultsByExampleId'],
   ],
 }
 

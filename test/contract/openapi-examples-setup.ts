@@ -83,6 +83,17 @@ const byExample: Prepare = async (all) => {
   return { path: { id: body.id, example_id: added.body.id } }
 }
 
+/** An ended experiment on the dataset of `byExample`. */
+const byExperiment: Prepare = async (all) => {
+  const { path: { id: dataset, example_id: example } = {} } = await byExample(all)
+  const body = { dataset_id: dataset, baseline: { recorded: true } }
+  const { status, text, body: created } = await all.admin.request('POST', '/core/v1/experiments', { body })
+  assert.equal(status, 202, text)
+  const { id } = created
+  await until(async () => (await all.admin.request('GET', `/core/v1/experiments/${id}`)).body.status === 'completed' || undefined)
+  return { path: { id, example_id: example! } }
+}
+
 async function requireApprovals({ admin }: Surroundings, effects: string[]): Promise<void> {
   const body = { configuration: { approvals: { effects } }, in_memory_only: true }
   const changed = await admin.request('PUT', '/core/v1/agent/config', { body })
@@ -237,6 +248,11 @@ export const preparations: Record<string, Prepare> = {
   getDatasetsByIdExamplesByExampleId: byExample,
   patchDatasetsByIdExamplesByExampleId: byExample,
   deleteDatasetsByIdExamplesByExampleId: byExample,
+  postExperiments: async (all) => ({ body: { dataset_id: (await byExample(all)).path!['id'], baseline: { recorded: true } } }),
+  getExperimentsById: byExperiment,
+  deleteExperimentsById: byExperiment,
+  getExperimentsByIdResults: byExperiment,
+  getExperimentsByIdResultsByExampleId: byExperiment,
   getChainSubAgentsBySubAgentId: bySubAgent,
   deleteChainSubAgentsBySubAgentId: bySubAgent,
   postToolsByNameAccept: async ({ admin }) => {

