@@ -63,6 +63,14 @@ access:
     admin: {}`,
   audit: `
 audit: { enabled: true, reads: true }`,
+  schedules: `
+schedules:
+  max_per_caller: 5
+  min_interval: 3600`,
+  evals: `
+evals:
+  concurrency: 4
+  max_examples: 500`,
 }
 
 /** The entry of `tools` for each tool type with fields of its own. */

@@ -13,7 +13,6 @@ import type {
   VariantView,
 } from '../../evals/experiments.ts'
 import { canonicalJson } from '../../json/canonical.ts'
-import { isDeeper, maxJsonDepth } from '../../json/shape.ts'
 import {
   Experiment,
   ExperimentBody,
@@ -79,7 +78,6 @@ function createRoute(app: App, { experiments }: ExperimentServices): void {
     async (request, reply) => {
       const { body } = request
       const caller = principalOf(request)
-      if (isDeeper(body, maxJsonDepth)) throw invalid(['body'], 'is nested too deeply')
       const draft = toDraft(body)
       const bodyHash = hash('sha256', canonicalJson(body))
       void reply.code(202)
