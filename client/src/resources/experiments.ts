@@ -71,6 +71,7 @@ export function createExperiments(transport: Transport, defaults: RetryOptions):
         const experiment = await repeat(() => get(id, { headers, signal }), withDefaults(options, defaults), signal)
         onProgress?.(experiment)
         if (experiment.status !== 'pending' && experiment.status !== 'running') return experiment
+        signal?.throwIfAborted()
         await pause(intervalMs, signal)
       }
     },

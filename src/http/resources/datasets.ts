@@ -7,6 +7,7 @@ import type { Example as FullExample, ExampleDraft, ExampleInput } from '../../e
 import { invalid } from '../../errors.ts'
 import { chatRoles, toFilters } from '../schemas/chat.ts'
 import { Dataset, DatasetBody, DatasetPage, DatasetPatch, Example, ExampleBody, ExamplePage, ExamplePatch } from '../schemas/datasets.ts'
+import { scorerKindsText } from '../schemas/scorers.ts'
 import { Id, IdPageQuery, positionOf, replies, route, toIso } from '../schemas/shared.ts'
 import type { App } from '../server/app.ts'
 import { principalOf } from '../server/authenticate.ts'
@@ -46,7 +47,9 @@ function createRoute(app: App, { datasets }: DatasetServices): void {
     path,
     route('evals.write', tag, {
       summary: 'Create a dataset',
-      text: `\`scorers\` are what experiments on the dataset measure, unless an experiment has its own.
+      text: `\`scorers\` are what experiments on the dataset measure, unless an experiment has its own. Kinds:
+
+${scorerKindsText}
 
 - 409 \`DatasetExists\`: the tenant has a dataset of this name. \`DatasetLimit\`: the tenant has \`evals.max_datasets\` (100) of them.`,
       examples: {

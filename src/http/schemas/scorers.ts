@@ -72,4 +72,15 @@ const Scorer = named(
 
 export const scorerKinds = kinds.map(({ properties }) => properties.kind.const)
 
+const traitNames: ReadonlySet<string> = new Set(['kind', ...Object.keys(traits)])
+
+/** A list of the kinds with their fields, as Markdown. */
+export const scorerKindsText = kinds
+  .map(({ description, properties }) => {
+    const fields = Object.keys(properties).filter((name) => !traitNames.has(name))
+    const fieldsText = fields.length === 0 ? '' : ` Fields: ${fields.map((name) => `\`${name}\``).join(', ')}.`
+    return `- \`${properties.kind.const}\`: ${description}${fieldsText}`
+  })
+  .join('\n')
+
 export const Scorers = Type.Array(Scorer, { maxItems: 20 })
