@@ -242,31 +242,43 @@ test('Experiments: lists and results are pages, the newest experiment first', as
 
 test('Experiments: one that goes on shows its figures, is cancelled, and is then deleted', async (t) => {
   const gate = Promise.withResolvers<void>()
-  let isHeld = false
   const script = (request: any) => {
-    const holds = isHeld && JSON.stringify(request.body.messages).includes('order 3')
+    const texts = JSON.stringify(request.body.messages)
+    const holds = texts.includes('Refund twice.') && texts.includes('order 3')
     return { ...refund(request), ...(holds && { begins: gate.promise }) }
   }
   t.after(() => gate.resolve())
   const { create, client, get } = await start(t, { script })
-  isHeld = true
   const { body: created } = await create({ candidate: twice })
   const { id } = created
   assert.deepEqual([created.verdict, created.started_at, created.ended_at, created.total], ['none', null, null, 6])
   const running = await until(
     () => get(id),
-    ({ done }) => done >= 3,
+    ({ done }) => done === 5,
   )
   assert.deepEqual([running.status, running.verdict], ['running', 'none'])
-  assert.ok(running.variants[0].passed > 0 && running.variants[0].pass_rate === 1)
+  assert.deepEqual(
+    running.variants.map(({ done, pass_rate: rate }: any) => [done, rate]),
+    [
+      [3, 1],
+      [2, 0],
+    ],
+  )
   const remove = () => client.request('DELETE', `${path}/${id}`)
   const cancelled = await remove()
   assert.deepEqual([cancelled.status, cancelled.body.status, cancelled.body.verdict], [202, 'cancelled', 'none'])
   assert.ok(cancelled.body.ended_at)
   gate.resolve()
   const { results } = await get(`${id}/results`)
-  assert.ok(results.length > 0)
-  assert.equal((await get(id)).done, cancelled.body.done)
+  assert.deepEqual(
+    results.map(({ baseline, candidate }: any) => [baseline?.outcome, candidate?.outcome]),
+    [
+      ['passed', 'failed'],
+      ['passed', 'failed'],
+      ['passed', undefined],
+    ],
+  )
+  assert.deepEqual([cancelled.body.done, (await get(id)).done], [5, 5])
   assert.equal((await remove()).status, 204)
   for (const at of ['', '/results']) assert.equal((await client.request('GET', `${path}/${id}${at}`)).status, 404)
   assert.equal((await remove()).status, 404)
