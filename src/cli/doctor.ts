@@ -18,6 +18,7 @@ import { checkSearch } from '../service/checks/search.ts'
 import { checkStore } from '../service/checks/store.ts'
 import { checkTools } from '../service/checks/tools.ts'
 import { openStoredLogins } from '../service/logins.ts'
+import { examineGate } from './doctor-gate.ts'
 import { findService } from './running-service.ts'
 import { findModelOffers } from './model-advice.ts'
 import { checkModels, type Finding } from '../models/check-models.ts'
@@ -72,6 +73,7 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   if (missing.length > 0) return
   const { findings, config } = await checkConfiguration(settings)
   yield* findings
+  if (store.every(({ state }) => state !== 'fail')) yield* await examineGate(settings)
   const files = await checkFilesRoot(settings)
   yield files
   if (config) yield* describeOddities(config).map(toWarning)

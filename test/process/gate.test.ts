@@ -72,6 +72,7 @@ for (const { name, environment } of databases) {
       ],
     )
     assert.equal((events[1]!.data as { override: string }).override, 'an outage')
+    assert.doesNotMatch((await run('doctor')).out, /gate/)
     const again = await run('config', 'restore', versions[0]!)
     assert.equal(again.code, 0, again.err)
   })
@@ -82,6 +83,9 @@ test('a file that was edited while nothing ran is accepted by a command, without
   await stop(service)
   await writeFile(file, 'name: Edited\n')
   const edited = (await run('config', 'history')).out.trimEnd().split('\n')[1]!.split(' ')[0]!
+  const unused = await run('doctor')
+  assert.match(unused.out, /warn +gate: the administrators' tenant has no dataset "core"\n/)
+  assert.match(unused.out, /warn +gate: The edit of \S+agent\.yaml has not passed the gate .*"core" does not exist/)
   assert.equal((await run('config', 'restore', edited)).code, 1)
   assert.equal((await run('config', 'restore', edited, '--override', 'a rescue')).code, 0)
   const shown = await get(await serve(t, folder, {}))

@@ -11,7 +11,7 @@ const nullableText = (description: string) => Type.Union([Type.String(), Type.Nu
 export const Check = namedObject('Check', 'The result of a check.', {
   name: Type.String({
     description:
-      'The checked part: settings, data_directory, store, secrets, artifacts, configuration, files, models, tools, knowledge or outbound.',
+      'The checked part: settings, data_directory, store, secrets, artifacts, configuration, gate, files, models, tools, knowledge or outbound.',
   }),
   status: Type.Enum(['ok', 'warning', 'error']),
   message: Type.String(),

@@ -16,6 +16,8 @@ import {
   checkPublicUrl,
   describeSettings,
 } from './installation.ts'
+import { createFindEvidence } from '../gate.ts'
+import { checkGate } from './gate.ts'
 import { checkKnowledge, checkSearch, toIndexFindings } from './search.ts'
 import { checkPostgres, checkSqlite } from './store.ts'
 import { toToolFindings } from './tools.ts'
@@ -71,6 +73,7 @@ export function checksOf({
     { name: 'secrets', keptMs: 60_000, check: async () => (databaseUrl === undefined ? [] : checkSecretsOf(database, settings)) },
     { name: 'artifacts', keptMs: 60_000, check: () => checkArtifacts(settings) },
     { name: 'configuration', keptMs: 0, check: async () => checkConfiguration(configuration) },
+    { name: 'gate', keptMs: 0, check: () => checkGate(agent().config, createFindEvidence(database, settings.adminTenant)) },
     { name: 'files', keptMs, check: async () => [await checkFilesRoot(settings)] },
     {
       name: 'models',
