@@ -63,15 +63,15 @@ for (const { name, environment } of databases) {
       ({ configuration }) => configuration.releases === undefined,
     )
     assert.equal(shown.warnings, undefined)
-    const events = await newEvents()
+    const events = (await newEvents()).toSorted((a, b) => (a.action < b.action ? -1 : 1))
     assert.deepEqual(
       events.map(({ action, actor: { via }, configVersion }) => [action, via, configVersion]),
       [
-        ['configuration.restored', 'cli', shown.version],
         ['configuration.overridden', 'cli', shown.version],
+        ['configuration.restored', 'cli', shown.version],
       ],
     )
-    assert.equal((events[1]!.data as { override: string }).override, 'an outage')
+    assert.equal((events[0]!.data as { override: string }).override, 'an outage')
     assert.doesNotMatch((await run('doctor')).out, /gate/)
     const again = await run('config', 'restore', versions[0]!)
     assert.equal(again.code, 0, again.err)
