@@ -17,6 +17,8 @@ export interface Page {
 export interface ExamplesPage extends Page {
   /** Default: the current one. */
   revision?: number
+  /** Lists the examples behind an id, the oldest first. */
+  after?: string
 }
 
 /** Port: datasets and examples of a tenant. Each function is one transaction, durable when the promise resolves. */

@@ -19,21 +19,21 @@ export interface ExperimentExample {
 /** Examples that are read at once: an example has up to 4 MiB. */
 const atOnce = 4
 
-/** Reads the examples of the frozen revisions, one dataset after the other. */
+/** Reads the examples of the frozen revisions, one dataset after the other, the oldest first. */
 export async function* readExamples(
   store: Pick<DatasetStore, 'examples' | 'media'>,
   tenant: string,
   datasets: readonly ExperimentDataset[],
 ): AsyncGenerator<ExperimentExample> {
   for (const [dataset, { id: datasetId, revision }] of datasets.entries()) {
-    for (let before: string | undefined; ;) {
-      const page = await store.examples(tenant, datasetId, { limit: atOnce, before, revision })
+    for (let after = ''; ;) {
+      const page = await store.examples(tenant, datasetId, { limit: atOnce, before: undefined, after, revision })
       for (const stored of page) {
         const readMedia = createReadMedia(store, { tenant, dataset: datasetId, example: stored.id })
         yield { example: fromStored(stored), dataset, datasetId, session: stored.session, readMedia }
       }
-      before = page.at(-1)?.id
       if (page.length < atOnce) break
+      after = page.at(-1)!.id
     }
   }
 }

@@ -165,9 +165,12 @@ function createExamples({
       return rows.map(toExample)[0]
     },
 
-    async examples(tenant, dataset, { revision, limit, before }: ExamplesPage) {
-      let page = inRevision(tenant, dataset, revision).orderBy('id', 'desc').limit(limit)
+    async examples(tenant, dataset, { revision, limit, before, after }: ExamplesPage) {
+      let page = inRevision(tenant, dataset, revision)
+        .orderBy('id', after === undefined ? 'desc' : 'asc')
+        .limit(limit)
       if (before !== undefined) page = page.where('id', '<', before)
+      if (after !== undefined) page = page.where('id', '>', after)
       return (await query(forTenant(tenant).read, page)).rows.map(toExample)
     },
 
