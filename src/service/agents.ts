@@ -106,7 +106,7 @@ function createOpenAgent({ current }: Agents, making: AgentMaking, log: Logger):
       await agent.tools.settling()
       return { agent, close: async () => release() }
     }
-    const parts = createParts(config, version, making)
+    const parts = createParts(config, version, making, { isTrial: true })
     await parts.tools.settling()
     const own = createAgents(parts, { onError })
     return { agent: own.current(), close: own.close }
@@ -174,13 +174,13 @@ interface AgentMaking {
  * Makes the parts of an agent from a configuration. Throws `ConfigError` for unusable models, and those without the prices that a budget needs; unusable tools are listed
  * with their error.
  */
-function createParts(config: AgentConfig, version: string, making: AgentMaking): AgentParts {
+function createParts(config: AgentConfig, version: string, making: AgentMaking, use: { isTrial?: boolean } = {}): AgentParts {
   refuseUnpriced(config, making)
   const model = createModels(config.llms, making)
   const small = createSmallModel(config.llms, making)
   const embedder = createEmbedder(config.llms.embedding, making)
   const findPrices = createFindPrices(config.llms, making.environment)
-  return { version, config, model, small, embedder, findPrices, tools: making.catalogs.open(config.tools, config.approvals) }
+  return { version, config, model, small, embedder, findPrices, tools: making.catalogs.open(config.tools, config.approvals, use) }
 }
 
 function refuseUnpriced(config: AgentConfig, { environment }: AgentMaking): void {

@@ -199,3 +199,28 @@ test('a tool of an unchanged entry is reused by the next catalog and closed with
   await second.close()
   assert.deepEqual(closed, ['changed', 'removed', 'changed', 'kept'])
 })
+
+test('a configuration that is tried out shares the entries in use, and stores no pins', async () => {
+  let builds = 0
+  const builders = {
+    server:
+      async () =>
+      async (spec: ToolSpec, { pins }: Pick<typeof deps, 'pins'>) => {
+        builds++
+        await pins.save({ entry: spec.name, server: String(spec.config['url']), tools: {} }, 0)
+        return createEcho(spec)
+      },
+  }
+  const catalogs = createToolCatalogs(deps, { builders })
+  const entryOf = (url: string) => [{ name: 'crm', type: 'server', config: { url } }]
+  const inUse = catalogs.open(entryOf('a'))
+  const same = catalogs.open(entryOf('a'), undefined, { isTrial: true })
+  const other = catalogs.open(entryOf('b'), undefined, { isTrial: true })
+  await Promise.all([inUse.ready(), same.ready(), other.ready()])
+  assert.deepEqual([builds, (await deps.pins.list()).map(({ server }) => server)], [2, ['a']])
+  assert.equal(other.list()[0]?.status, 'ready')
+  const next = catalogs.open(entryOf('b'))
+  await next.ready()
+  assert.deepEqual([builds, (await deps.pins.list()).map(({ server }) => server)], [3, ['a', 'b']])
+  await Promise.all([inUse, same, other, next].map((catalog) => catalog.close()))
+})

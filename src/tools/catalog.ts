@@ -15,8 +15,11 @@ export interface ToolCatalog extends ToolSet {
 
 /** Opens a catalog for each version of the configuration, and shares unchanged entries between catalogs. */
 export interface ToolCatalogs {
-  /** Starts building all entries in parallel and returns at once. An entry that an open catalog holds unchanged is reused. */
-  open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals']): ToolCatalog
+  /**
+   * Starts building all entries in parallel and returns at once. An entry that an open catalog holds unchanged is reused. `isTrial`: the
+   * configuration is tried out and not in use, so that the definitions of its servers' tools are compared with the pins and not stored.
+   */
+  open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals'], options?: { isTrial?: boolean }): ToolCatalog
 }
 
 export interface CatalogOptions {
@@ -62,31 +65,39 @@ export function createToolCatalog({ tools, approvals }: CatalogConfig, deps: Too
 export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptions = {}): ToolCatalogs {
   const { builders = builtIn, retryDelayMs = doublingDelayMs, settleMs = defaultSettleMs } = options
   const entryDeps = { ...deps, log: deps.log.child({ component: 'tools' }) }
-  /** Open entries by `keyOf` of the configuration, each with the number of catalogs using the entry. */
+  const trialDeps = { ...entryDeps, pins: { ...deps.pins, save: async () => true } }
+  /** Open entries by `keyOf` of the configuration, each with the number of catalogs using the entry. Entries of trials have keys of their own. */
   const openEntries = new Map<string, { entry: ToolEntry; users: number }>()
+  const keys = new WeakMap<ToolEntry, string>()
 
-  function acquire(config: ToolConfig): ToolEntry {
-    const key = keyOf(config)
-    const shared = openEntries.get(key) ?? { entry: createToolEntry(config, entryDeps, { builders, retryDelayMs }), users: 0 }
+  function acquire(config: ToolConfig, isTrial: boolean): ToolEntry {
+    const known = keyOf(config)
+    const isOwn = isTrial && !openEntries.has(known)
+    const key = isOwn ? `trial ${known}` : known
+    const shared = openEntries.get(key) ?? {
+      entry: createToolEntry(config, isOwn ? trialDeps : entryDeps, { builders, retryDelayMs }),
+      users: 0,
+    }
     shared.users++
     openEntries.set(key, shared)
+    keys.set(shared.entry, key)
     return shared.entry
   }
 
   async function release(entry: ToolEntry): Promise<void> {
-    const key = keyOf(entry.config)
+    const key = keys.get(entry)!
     const shared = openEntries.get(key)
     if (!shared || --shared.users > 0) return
     openEntries.delete(key)
     await entry.close()
   }
 
-  function open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals']): ToolCatalog {
+  function open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals'], { isTrial = false } = {}): ToolCatalog {
     // Approvals are applied per catalog: a reused entry may come from a configuration with other approval rules.
     const gate = createGate(approvals)
     const search = createToolSearch()
     const finder = createToolFinder(deps.search)
-    const entries = configs.map(acquire)
+    const entries = configs.map((config) => acquire(config, isTrial))
     const firstBuilds = Promise.all(entries.map((entry) => entry.firstBuild))
     let settling: Promise<void> | undefined = settlesWithin(firstBuilds, settleMs).then(() => (settling = undefined))
     let isOpen = true
