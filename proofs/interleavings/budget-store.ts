@@ -58,6 +58,9 @@ export class SimulatedBudgets implements BudgetStore {
     return lost.length
   }
 
+  /** No run of the simulation is unstored. */
+  forget = async (): Promise<void> => undefined
+
   warn = async (): Promise<boolean> => false
 
   /** Changes the limit of a window, as a part of any transaction. */

@@ -46,8 +46,7 @@ function compare(a: string, b: string): number {
 function subjectOf({ scope }: Budget, { tenant, owner, requestId, session }: Payer): string | undefined {
   switch (scope) {
     case 'run':
-      // Request ids are unique among those of their owner.
-      return requestId !== undefined && owner !== undefined ? `${requestId} ${owner}` : undefined
+      return requestId !== undefined && owner !== undefined ? runSubjectOf({ requestId, owner }) : undefined
     case 'session':
       return session
     case 'caller':
@@ -57,6 +56,11 @@ function subjectOf({ scope }: Budget, { tenant, owner, requestId, session }: Pay
     case 'service':
       return serviceSubject
   }
+}
+
+/** Request ids are unique among those of their owner. */
+export function runSubjectOf({ requestId, owner }: { requestId: string; owner: string }): string {
+  return `${requestId} ${owner}`
 }
 
 function matches(budget: Budget, payer: Payer): boolean {

@@ -115,6 +115,8 @@ export interface BudgetStore {
   look(tenant: string, accounts: readonly Account[]): Promise<AccountState[]>
   /** Settles, at their full amounts, the reservations of lost processes that no run will settle. Resolves to the number of reservations. */
   settleLost(): Promise<number>
+  /** Removes the windows of a run that is not stored, by the subject of the run. */
+  forget(tenant: string, subject: string): Promise<void>
   /** Marks the window as warned, with the job of the warning where a receiver is set. False for a window with an earlier mark. */
   warn(tenant: string, warning: Warning): Promise<boolean>
 }

@@ -1,6 +1,6 @@
 import { type BudgetSpent, metered, meteredEmbedder } from '../agent/meter.ts'
 import type { AgentParts } from '../configuration/agent.ts'
-import { accountsOf } from './accounts.ts'
+import { accountsOf, runSubjectOf } from './accounts.ts'
 import type { Account, AccountState, Amount, BudgetStore, HeldAhead, Payer, Reservation, Settlement } from './budget.ts'
 import { inputTokens, mostOf } from './estimate.ts'
 import { type BudgetFigures, KnownWindows } from './known-windows.ts'
@@ -30,6 +30,8 @@ export interface Budgets {
    * would be a large part of what is left, or is not known: then the call itself holds what is needed.
    */
   reserveAhead(payer: Payer, agent: Priced): Reservation | undefined
+  /** Removes what budgets of runs have counted for a run that is not stored. Its cost stays in all other budgets. */
+  forget(run: Required<Pick<Payer, 'tenant' | 'owner' | 'requestId'>>): Promise<void>
   /** The models of an agent for work outside of runs, whose calls `payer` pays for. May be called for an agent without `budgets`. */
   modelsFor(payer: Payer, agent: Priced & Helpers): Helpers
 }
@@ -115,6 +117,8 @@ export function createBudgets({ store, now, onFault, ...deps }: BudgetsOptions):
       if (accounts.length > 0) known.keep(payer.tenant, accounts, await store.look(payer.tenant, accounts))
       return open({ ...payer, fence: 0 }, { config: { ...config, budgets: certain }, findPrices, model })
     },
+
+    forget: (run) => store.forget(run.tenant, runSubjectOf(run)),
 
     modelsFor(payer, agent) {
       const { small, embedder, config } = agent

@@ -91,6 +91,7 @@ function setUp({ budgets = [budget({ usd: 1 })], prices = () => cheap, clock = (
     warn: async (_: string, { account }: Warning) => warned.push(account.budget) === 1,
     look: assert.fail,
     settleLost: assert.fail,
+    forget: assert.fail,
   }
   let ids = 0
   const payer = { tenant: 't', owner: 'o', requestId: 'r', operation: 'chain', fence }

@@ -104,6 +104,7 @@ export function portsOf(store: MemoryRunStore, onFault: RunPorts['onFault'] = re
       look: refuse,
       refusalOf: refuse,
       reserveAhead: refuse,
+      forget: refuse,
       modelsFor: (_, { small, embedder }) => ({ small, embedder }),
     },
     subAgents: {

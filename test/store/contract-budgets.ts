@@ -108,6 +108,25 @@ function registerBudgetContract(database: () => Database): void {
     assert.equal(await store.settleLost(), 0)
   })
 
+  test('the windows of a run are forgotten, and no others', async () => {
+    const budgets = [budget('run', { scope: 'run', window: undefined! }), budget('caller', { scope: 'caller' })]
+    const { store, accounts, hold, look, tenant } = payerOf(database(), budgets)
+    const id = (await hold(usd(100)))!
+    await store.settle(tenant, [{ id, cost: usd(40) }])
+    assert.deepEqual((await look()).map(sumsOf), [
+      [40, 0],
+      [40, 0],
+    ])
+    await store.forget(tenant, accounts.find(({ scope }) => scope === 'run')!.subject)
+    assert.deepEqual(
+      (await look()).map(({ key, spent }) => [key.budget, spent.nanoUsd]),
+      [
+        ['caller', 40],
+        ['run', 0],
+      ],
+    )
+  })
+
   test('a settlement in a unit that is rolled back changes nothing', async () => {
     const { hold, look, tenant } = payerOf(database(), [budget('a', { limit: { usd: 1 } })])
     const id = (await hold(usd(100)))!

@@ -14,6 +14,7 @@ function openBudgets() {
   const payers: Payer[] = []
   const held: string[] = []
   const settled: Settlement[] = []
+  const forgotten: string[] = []
   let ids = 0
   const budgets = createBudgets({
     store: {
@@ -31,6 +32,7 @@ function openBudgets() {
       warn: async () => true,
       look: assert.fail,
       settleLost: assert.fail,
+      forget: async (_, subject) => void forgotten.push(subject),
     },
     now: Date.now,
     holder: 'p',
@@ -42,12 +44,12 @@ function openBudgets() {
     payers.push(payer)
     return budgets.open(payer, ...options)
   }
-  return { budgets: { ...budgets, open }, payers, held, settled }
+  return { budgets: { ...budgets, open }, payers, held, settled, forgotten }
 }
 
-const limitOf = (tokens: number) => (): Budget[] => [
-  { name: 'all', scope: 'service', window: 'day', timezone: 'UTC', limit: { tokens }, on_exceeded: 'stop' },
-]
+const limitOf =
+  (tokens: number, more: Partial<Budget> = {}) =>
+  (): Budget[] => [{ name: 'all', scope: 'service', window: 'day', timezone: 'UTC', limit: { tokens }, on_exceeded: 'stop', ...more }]
 
 test('each model call of a replay is paid by its owner under the operation `experiment`, and by no session', async () => {
   const made = await caseOf(modelOf([call('look', { n: 1 })]))
@@ -68,6 +70,19 @@ test('the budgets in force hold for a candidate without budgets', async () => {
   const { budgets, held } = openBudgets()
   const { status } = await tryOut(made, modelOf(), {}, { budgets, limits: limitOf(0) })
   assert.deepEqual([status, held.length], ['failed', 0])
+})
+
+test('what a budget of runs has counted for a replay is gone with the replay', async () => {
+  const made = await caseOf(modelOf())
+  const { budgets, held, forgotten } = openBudgets()
+  await tryOut(made, modelOf(), {}, { budgets, limits: limitOf(1e9, { scope: 'run', window: undefined! }) })
+  assert.deepEqual([held.length, forgotten], [1, ['replay agent-core ann']])
+})
+
+test('nobody raises the limit of a budget for a replay: the replay fails', async () => {
+  const made = await caseOf(modelOf())
+  const { status } = await tryOut(made, modelOf(), {}, { ...openBudgets(), limits: limitOf(0, { on_exceeded: 'pause' }) })
+  assert.equal(status, 'failed')
 })
 
 test('a replay ends its spans, and no metric of production counts the replay', async () => {

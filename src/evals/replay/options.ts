@@ -37,7 +37,7 @@ export interface ReplayPorts extends Pick<ExecutionPorts, 'schemas' | 'clientToo
 }
 
 export interface Replayed {
-  /** `diverged`: the replay has stopped at the divergence. `failed`: the run ended with an error. */
+  /** `diverged`: the replay has stopped at the divergence. `failed`: the run ended without an answer. */
   status: 'completed' | 'diverged' | 'failed'
   events: readonly LoggedEvent[]
   /** The end as the store of a run would have it. */

@@ -60,6 +60,15 @@ class Replay {
   async run(): Promise<Replayed> {
     const { agent, watch, deps } = this.prepare()
     this.missProvider(agent.tools)
+    try {
+      return await this.execute(agent, watch, deps)
+    } finally {
+      const { owner, requestId } = this.options
+      if (agent.config.budgets?.some(({ scope }) => scope === 'run')) await deps.budgets.forget({ ...owner, requestId })
+    }
+  }
+
+  private async execute(agent: Agent, watch: Watch, deps: ExecutionPorts): Promise<Replayed> {
     let ranMs = 0
     for (let fence = 1; ; fence++) {
       const run = this.toRun(agent, fence, ranMs)
@@ -198,7 +207,7 @@ class Replay {
     const isDiverged = divergence !== undefined && this.isStopped
     const isEqual = divergence === undefined && events.length === this.events.length
     return {
-      status: isDiverged ? 'diverged' : ended.error ? 'failed' : 'completed',
+      status: isDiverged ? 'diverged' : ended.status === 'success' ? 'completed' : 'failed',
       events,
       ended,
       ...(divergence && { divergence }),

@@ -57,6 +57,12 @@ export function createBudgetStore(database: Database, toWarningJob?: ToWarningJo
       return all.unit(async (connection) => (await query(connection, removed)).changes)
     },
 
+    forget: (tenant, subject) =>
+      forTenant(tenant).unit(async (connection) => {
+        const windows = db.deleteFrom('budget_windows').where('tenant', '=', tenant).where('window_start', '=', 0)
+        await query(connection, windows.where('subject', '=', subject))
+      }),
+
     warn: (tenant, warning) =>
       forTenant(tenant).unit(async (connection) => {
         const marked = db
