@@ -9,6 +9,7 @@ import {
   type Suspended,
   type Suspension,
 } from './approval.ts'
+import { narrowedText, narrowingOf } from './allowed-tools.ts'
 import { equalCalls, humanTextsIn, refusalText, shownBefore, stricterHold, toHold, toReachCheck, toSink, type Sink } from './containment.ts'
 import { type CallOptions, scopeOf, wholeScope } from './options.ts'
 import { isDeeper, maxJsonDepth, isObject, parseJson } from '../json/shape.ts'
@@ -53,6 +54,8 @@ export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, T
   if (decision && decision.decision !== 'approve') return prepared
   if (!tool) return { ...prepared, fault: toUnknown(call.name, toolsByName, options) }
   if (tool.provider) return { ...prepared, fault: toAbsent(call.name) }
+  const narrowing = options.hasSkills ? narrowingOf(options.messages.slice(0, placeBehind(call, options))) : undefined
+  if (narrowing && !narrowing.allows(tool)) return { ...prepared, fault: narrowedText(call.name, narrowing) }
   // A tool that supported filters when the run began may have lost the support since, on a server for instance.
   if (!tool.filters && options.filters.some((filter) => filter.tool === tool.name)) {
     return { ...prepared, fault: `${call.name} can't be used here: its data is to be filtered, and it has no filters.` }

@@ -1,3 +1,4 @@
+import { narrowingOf } from './allowed-tools.ts'
 import { argumentsOf } from './call.ts'
 import { shownBefore, toHold, toSink } from './containment.ts'
 import type { EndReason, TextLabel } from './events.ts'
@@ -144,8 +145,10 @@ export function offersOf(options: LoopOptions, choice?: ToolChoice): ToolOffer[]
   const toolsByName = nameTools(tools)
   const selected = options.offered ? entriesOf(options.offered(tools, messages), toolsByName) : [...toolsByName]
   const isHeldNow = options.containment && heldNow(options)
-  // Calls of the provider cannot wait for a decision in the middle of a reply.
-  const entries = isHeldNow ? selected.filter(([, tool]) => !tool.provider || !isHeldNow(tool)) : selected
+  const narrowing = options.hasSkills ? narrowingOf(messages) : undefined
+  // Calls of the provider cannot wait for a decision in the middle of a reply, and cannot be refused there.
+  const isWithheld = (tool: Tool) => isHeldNow?.(tool) === true || narrowing?.allows(tool) === false
+  const entries = isHeldNow || narrowing ? selected.filter(([, tool]) => !tool.provider || !isWithheld(tool)) : selected
   const chosen = choice === undefined ? entries : entries.filter(([, tool]) => isChosen(tool, choice))
   return chosen.map(([name, tool]) => {
     const { schema, provider, approval } = tool

@@ -73,6 +73,8 @@ export interface Loop {
 export interface CallOptions {
   /** The current tools, which may change from turn to turn. */
   tools(): readonly Tool[]
+  /** True for an agent with skills, which may narrow its tools. */
+  hasSkills?: boolean
   /** True when a tool of this name exists but cannot be used now. */
   isDown?(name: string): boolean
   /**

@@ -42,8 +42,8 @@ interface ToolOfferOptions {
 
 /** The tools of a loop and the offer to its model: all tools, or for many tools a selection and `find_tools`. */
 export function offerTools(all: ToolOfferOptions): Pick<LoopOptions, 'tools' | 'offered'> {
-  // The provider offers its tools itself: the model must know them from the start.
-  const options = { ...all, findable: all.findable.filter(({ provider }) => !provider) }
+  // The provider offers its tools itself: the model must know them from the start. Tools of skills are always offered.
+  const options = { ...all, findable: all.findable.filter(({ provider, isAlwaysAllowed }) => !provider && !isAlwaysAllowed) }
   if (options.findable.length <= maxOffered) return { tools: options.tools }
   const find = createFindTools(options)
   return { tools: () => [find, ...options.tools()], offered: createOffer(options) }
@@ -121,6 +121,7 @@ function createFindTools(options: ToolOfferOptions): Tool {
     },
     effect: 'read',
     marks: ownMarks,
+    isAlwaysAllowed: true,
     filters: false,
     timeoutMs: 10_000,
     maxOutputCharacters: 40_000,

@@ -45,6 +45,8 @@ export interface Tool {
    * tool by its name is an error.
    */
   readonly provider?: ProviderTool
+  /** Set on the tools that find tools and skills: always offered, whatever the loaded skills allow. */
+  readonly isAlwaysAllowed?: true
   /** The address in an input, for a tool with addresses chosen by the model. */
   destinationOf?(input: JsonObject): Destination
   /** True when this tool reads the file, given relative to the files root; withholds the file from other tools. */

@@ -21,6 +21,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   db: async () => (await import('./db.ts')).addDb,
   audit: async () => (await import('./audit.ts')).addAudit,
   tool: async () => (await import('./tool/tool.ts')).addTool,
+  skill: async () => (await import('./skill.ts')).addSkill,
   doctor: async () => (await import('./doctor.ts')).addDoctor,
 }
 

@@ -13,6 +13,8 @@ import type { AgentConfig, ToolConfig } from '../configuration/schema.ts'
 import type { ToolType } from '../configuration/tool-types.ts'
 import { createTables } from '../tools/data-query/tables.ts'
 import { findKnowledgeFault } from '../tools/knowledge/document-store.ts'
+import { createSkillFolders } from '../tools/skills/skill-folders.ts'
+import { readSkills } from '../configuration/skills/skill.ts'
 import { messageOf } from '../errors.ts'
 import { entriesOf, isSecretNode, leavesOf, type SchemaNode } from '../configuration/change/entries.ts'
 
@@ -28,7 +30,9 @@ export async function checkConfigFile(file: string, { filesRoot }: Settings, { e
     const modelVariableUnset = unset.some(({ at }) => at[0] === 'llms')
     const files = await openFilesRoot(filesRoot).catch(() => undefined)
     const tools = await findToolProblems(config, { configDir: path.dirname(path.resolve(file)), files, environment })
-    const problems = [...unset, ...(modelVariableUnset ? [] : findModelProblems(config, environment)), ...tools]
+    const skills = await readSkills(createSkillFolders({ configDir: path.dirname(path.resolve(file)) }), config)
+    const folders = (skills?.faults ?? []).map((fault) => problemAt(['skills'], fault))
+    const problems = [...unset, ...(modelVariableUnset ? [] : findModelProblems(config, environment)), ...tools, ...folders]
     if (problems.length > 0) throw new ConfigError(await withLines(problems, file))
     return formatProblems(file, new ConfigError(await withLines(findModelOddities(config), file)))
   } catch (error) {

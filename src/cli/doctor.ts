@@ -16,6 +16,7 @@ import {
 } from '../service/checks/installation.ts'
 import { checkSearch } from '../service/checks/search.ts'
 import { checkStore } from '../service/checks/store.ts'
+import { checkSkills } from '../service/checks/skills.ts'
 import { checkTools } from '../service/checks/tools.ts'
 import { openStoredLogins } from '../service/logins.ts'
 import { examineGate } from './doctor-gate.ts'
@@ -27,6 +28,7 @@ import { findMissing, readSettings } from './prepare.ts'
 import { readFile } from 'node:fs/promises'
 import { formatProblems, loadAgentConfig, toAgentConfig } from '../configuration/parse.ts'
 import type { ConfigurationStore } from '../configuration/configuration-store.ts'
+import type { SkillPins } from '../configuration/skills/pins.ts'
 import { ConfigError, type ConfigProblem } from '../configuration/problems.ts'
 import { parseSource } from '../configuration/change/change.ts'
 import { withConfigurations } from './used-configuration.ts'
@@ -71,7 +73,7 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   }))
   yield* missing
   if (missing.length > 0) return
-  const { findings, config } = await checkConfiguration(settings)
+  const { findings, config, pins } = await checkConfiguration(settings)
   yield* findings
   if (store.every(({ state }) => state !== 'fail')) yield* await examineGate(settings)
   const files = await checkFilesRoot(settings)
@@ -79,6 +81,7 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   if (config) yield* describeOddities(config).map(toWarning)
   if (config) yield* findUnpriced(config, terminal.environment).map(toUnpriced)
   if (config) yield checkSearch({ settings, embedding: config.llms.embedding })
+  if (config) yield* await checkSkills(config, settings, pins)
   if (config) yield* await examineAgent(config, settings, terminal, files.state !== 'fail')
   yield await checkOutbound(settings)
 }
@@ -134,6 +137,8 @@ interface CheckedConfiguration {
   findings: Finding[]
   /** Present if the configuration is valid. */
   config?: AgentConfig
+  /** The pinned skills of a configuration in the database. */
+  pins?: SkillPins
 }
 
 /** Checks the configuration in the database, or else the file. */
@@ -161,13 +166,13 @@ async function checkStored(store: ConfigurationStore, settings: Settings): Promi
   const { config } = newest.used ? { config: toAgentConfig(newest.used) } : parseSource(newest.text)
   const findings: Finding[] = [{ state: 'ok', text: `configuration: version ${newest.version} in the database` }]
   const text = await readFile(settings.agentConfig, 'utf8').catch(() => undefined)
-  if (text === undefined || (await store.seenAt(text)) !== undefined) return { findings, config }
+  if (text === undefined || (await store.seenAt(text)) !== undefined) return { findings, config, pins: newest.skills ?? {} }
   const edit = await checkConfigFile(settings)
   const advice = 'A running service applies the edit if possible; otherwise the next start does.'
   if (edit.config)
     findings.push({ state: 'warn', text: `configuration: ${settings.agentConfig} has an edit that is not in effect`, advice })
   else findings.push(...edit.findings.map((finding): Finding => ({ ...finding, state: 'warn' })))
-  return { findings, config }
+  return { findings, config, pins: newest.skills ?? {} }
 }
 
 async function checkConfigFile({ agentConfig }: Settings): Promise<CheckedConfiguration> {

@@ -2,6 +2,7 @@ import type { Embedder, Model } from '../agent/model.ts'
 import type { ToolSet } from '../agent/tool.ts'
 import type { FindPrices } from './model-schema.ts'
 import type { AgentConfig } from './schema.ts'
+import type { AgentSkills } from './skills/skill.ts'
 
 /** A configuration that is ready to run. Immutable: a changed configuration gets a new agent, and a run keeps the agent of the run's start. */
 export interface Agent extends AgentParts {
@@ -19,6 +20,8 @@ export interface AgentParts {
   /** Finds memories by meaning. */
   readonly embedder: Embedder | undefined
   readonly tools: ToolSet
+  /** Absent: no skills are configured. */
+  readonly skills?: AgentSkills
   readonly findPrices: FindPrices
 }
 

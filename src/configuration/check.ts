@@ -6,6 +6,7 @@ import { checkModels } from './models/rules.ts'
 import { createPatternCheck } from './glob-braces.ts'
 import { checkProviderApprovals } from './provider-tool-schema.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
+import { checkSkills } from './skills/skills-schema.ts'
 import { agentSchema, findToolSchema, toClosed, type Schema, holdsSecrets, isSecret, schemasUnder } from './schema-walk.ts'
 import { maxTools, type AgentConfig } from './schema.ts'
 import { findToolType, toolTypes } from './tool-types.ts'
@@ -35,6 +36,7 @@ export function checkConfig(value: unknown): CheckedConfig {
     problems: [
       ...problems,
       ...checkTools(copy),
+      ...checkSkills(copy),
       ...checkProviderApprovals(copy),
       ...checkModels(copy),
       ...checkBudgets(copy),

@@ -2,9 +2,13 @@ import type { Acting } from '../audit/acts.ts'
 import type { GateOverride } from './change/gate.ts'
 import type { ConfigData } from './change/merge.ts'
 import type { AgentConfig } from './schema.ts'
+import type { SkillPins } from './skills/pins.ts'
 
-/** The origin of a configuration: first start, a caller's change (stored or in memory only), an edit of a file, a restored version, a later start. */
-export type ChangeKind = 'seed' | 'put' | 'memory' | 'edit' | 'restore' | 'start'
+/**
+ * The origin of a configuration: first start, a caller's change (stored or in memory only), an edit of a file, changed files of skills, a
+ * restored version, a later start.
+ */
+export type ChangeKind = 'seed' | 'put' | 'memory' | 'edit' | 'skills' | 'restore' | 'start'
 
 /** A configuration that several processes share, in written form. */
 export interface StoredConfiguration {
@@ -18,6 +22,8 @@ export interface StoredConfiguration {
   readonly text: string
   /** The data in use in place of `text`, if a change is in memory only. */
   readonly used?: ConfigData
+  /** Absent: there were no skills. */
+  readonly skills?: SkillPins
   /** Epoch milliseconds. */
   readonly at: number
 }

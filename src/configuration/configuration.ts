@@ -10,6 +10,7 @@ import { describeOddities } from './models/findings.ts'
 import type { ChangeKind, PastConfiguration, ConfigurationStore, StoredConfiguration } from './configuration-store.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
+import type { SkillFolders, SkillSet } from './skills/skill.ts'
 import { editYaml } from './change/edit-yaml.ts'
 import { maskText } from './change/mask-text.ts'
 
@@ -107,8 +108,10 @@ export interface UpdatedConfiguration {
 
 /** The dependencies for preparing a configuration. */
 export interface ConfigurationDependencies {
-  /** Throws `ConfigError` for models that cannot be created. */
-  createAgent(config: AgentConfig, version: string): AgentParts
+  /** Throws `ConfigError` for models that cannot be created. `skills`: absent where none are configured. */
+  createAgent(config: AgentConfig, version: string, skills?: SkillSet): AgentParts
+  /** Default: no skills are read. */
+  skillFolders?: SkillFolders
   /**
    * Tests models and tools without running configured commands, and returns a line per failure. Throws `ConfigError` as `createAgent` does.
    * Takes seconds, not minutes.
@@ -189,8 +192,9 @@ export async function createSettledAgent(
   { createAgent }: Pick<ConfigurationDependencies, 'createAgent'>,
   config: AgentConfig,
   version: string,
+  skills: SkillSet | undefined,
 ): Promise<AgentParts> {
-  const parts = createAgent(config, version)
+  const parts = createAgent(config, version, skills)
   await parts.tools.settling()
   return parts
 }

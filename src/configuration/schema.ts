@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Budgets } from './budget-schema.ts'
 import { ContainmentConfig } from './containment-schema.ts'
 import { Models } from './model-schema.ts'
+import { Skills } from './skills/skills-schema.ts'
 import {
   maxEntries,
   Name,
@@ -307,6 +308,7 @@ export const AgentConfigSchema = Type.Object(
     }),
     llms: Models,
     tools: Type.Array(ToolConfig, { default: [], maxItems: maxTools, description: 'The tools of the agent.' }),
+    skills: Skills,
     approvals: Approvals,
     containment: optional(ContainmentConfig),
     workflow_type: Type.Enum([...workflowTypes], {

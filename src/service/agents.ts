@@ -25,6 +25,10 @@ import type { Database } from '../store/database.ts'
 import { createPresence } from '../store/leases/presence.ts'
 import { plainBox, type SecretBox } from '../store/secrets/secret-box.ts'
 import { createToolCatalogs, type ToolCatalogs } from '../tools/catalog.ts'
+import { createSkillFolders } from '../tools/skills/skill-folders.ts'
+import { toAgentSkills, withSkills } from '../tools/skills/skill-tools.ts'
+import { pinsOf } from '../configuration/skills/pins.ts'
+import { logFaults, readSkills, type SkillSet } from '../configuration/skills/skill.ts'
 import { createSmallModel, createModels } from '../models/create-model.ts'
 import { createEmbedder } from '../models/embeddings/create-embedder.ts'
 import { createFindPrices, findUnpriced } from '../models/find-prices.ts'
@@ -73,7 +77,8 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
   const { adminTenant } = settings
   const file = createConfigurationFile(settings.agentConfig, settings.dataDir)
   const connections = stack.adopt(createConnections(), (opened) => opened.close())
-  const catalogs = createToolCatalogs({ ...tools, configDir: path.dirname(path.resolve(settings.agentConfig)), environment, log })
+  const configDir = path.dirname(path.resolve(settings.agentConfig))
+  const catalogs = createToolCatalogs({ ...tools, configDir, environment, log })
   const making = { environment, connections, catalogs }
   const common = {
     file,
@@ -81,10 +86,11 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
     now,
     log,
     newVersion: newId,
-    createAgent(config: AgentConfig, version: string) {
+    skillFolders: createSkillFolders({ configDir }),
+    createAgent(config: AgentConfig, version: string, skills?: SkillSet) {
       const oddities = describeOddities(config)
       if (oddities.length > 0) log.warn({ oddities }, 'Settings of models may have no effect, or may be refused by the provider')
-      return createParts(config, version, making)
+      return createParts(config, version, making, { skills })
     },
     tryOut: (config: AgentConfig) => tryOut(config, making),
     rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
@@ -94,10 +100,10 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
   const opened = shared
     ? await openShared(stack, { ...shared, database }, { ...common, adminTenant, sample })
     : await openOwn(stack, database, { ...common, adminTenant })
-  return { ...opened, openAgent: createOpenAgent(opened.agents, making, log) }
+  return { ...opened, openAgent: createOpenAgent(opened.agents, making, common) }
 }
 
-function createOpenAgent({ current }: Agents, making: AgentMaking, log: Logger): OpenAgent {
+function createOpenAgent({ current }: Agents, making: AgentMaking, { skillFolders, log }: Pick<Common, 'skillFolders' | 'log'>): OpenAgent {
   const onError = (err: unknown) => log.error({ err }, 'A tool could not be closed')
   return async (config, version) => {
     const agent = current()
@@ -106,7 +112,8 @@ function createOpenAgent({ current }: Agents, making: AgentMaking, log: Logger):
       await agent.tools.settling()
       return { agent, close: async () => release() }
     }
-    const parts = createParts(config, version, making, { isTrial: true })
+    const skills = await readSkills(skillFolders, config)
+    const parts = createParts(config, version, making, { isTrial: true, skills })
     await parts.tools.settling()
     const own = createAgents(parts, { onError })
     return { agent: own.current(), close: own.close }
@@ -122,14 +129,18 @@ async function openOwn(stack: AsyncDisposableStack, database: Database, common: 
   // The file holds the same texts without encryption.
   const store = await openConfigurationStore(database, { ...common, box: plainBox })
   const record = createFileRecord({ ...common, name: file.name, store })
-  const { version, source, refused, save } = await record.begin(text)
-  const first = createAgent(source.config, version)
+  let skills: SkillSet | undefined
+  const { version, source, refused, save } = await record.begin(text, async ({ config }) => {
+    skills = await readSkills(common.skillFolders, config)
+    return skills && pinsOf(skills)
+  })
+  logFaults(log, undefined, skills)
+  const first = createAgent(source.config, version, skills)
   await save()
   const agents = createAgents(first, { onError: (err) => log.error({ err }, 'A tool could not be closed') })
   stack.adopt(agents, (opened) => opened.close())
-  const configuration = stack.adopt(new FileConfiguration({ ...common, agents, source, refused, store, record }), (opened) =>
-    opened.close(),
-  )
+  const options = { ...common, agents, source, refused, store, record, skills }
+  const configuration = stack.adopt(new FileConfiguration(options), (opened) => opened.close())
   const follow = () =>
     void stack.adopt(
       file.watch(() => void configuration.reload()),
@@ -170,17 +181,26 @@ interface AgentMaking {
   catalogs: ToolCatalogs
 }
 
+interface PartsUse {
+  isTrial?: boolean
+  skills?: SkillSet | undefined
+}
+
 /**
  * Makes the parts of an agent from a configuration. Throws `ConfigError` for unusable models, and those without the prices that a budget needs; unusable tools are listed
  * with their error.
  */
-function createParts(config: AgentConfig, version: string, making: AgentMaking, use: { isTrial?: boolean } = {}): AgentParts {
+function createParts(config: AgentConfig, version: string, making: AgentMaking, { skills: set, ...use }: PartsUse = {}): AgentParts {
   refuseUnpriced(config, making)
   const model = createModels(config.llms, making)
   const small = createSmallModel(config.llms, making)
   const embedder = createEmbedder(config.llms.embedding, making)
   const findPrices = createFindPrices(config.llms, making.environment)
-  return { version, config, model, small, embedder, findPrices, tools: making.catalogs.open(config.tools, config.approvals, use) }
+  const catalog = making.catalogs.open(config.tools, config.approvals, use)
+  const parts = { version, config, model, small, embedder, findPrices, tools: catalog }
+  if (!set) return parts
+  const skills = toAgentSkills(set)
+  return { ...parts, tools: withSkills(catalog, skills), skills }
 }
 
 function refuseUnpriced(config: AgentConfig, { environment }: AgentMaking): void {

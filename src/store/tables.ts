@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely'
 import type { DecisionKind, WaitsFor } from '../agent/approval.ts'
+import type { ChangeKind } from '../configuration/configuration-store.ts'
 
 /** The tables, equal on SQLite and Postgres: time is epoch milliseconds, structured values are JSON text. */
 export interface Tables {
@@ -518,7 +519,7 @@ export interface ApprovalRow {
 export interface ConfigurationRow {
   n: number
   version: string
-  kind: 'seed' | 'put' | 'memory' | 'edit' | 'restore' | 'start'
+  kind: ChangeKind
   /** The text, and the parts of the text that are in memory only. Encrypted with SECRET_KEY, except on SQLite. */
   content: string
   /** JSON array of the paths that changed. */

@@ -10,11 +10,13 @@ import { react, runAgent } from '../agent/loop.ts'
 import type { LoopOptions } from '../agent/options.ts'
 import type { InnerAgent, Tool, ToolContext } from '../agent/tool.ts'
 import { offerTools } from '../agent/tool-offer.ts'
+import { loadSkillName } from '../agent/allowed-tools.ts'
 import { subAgentLimits, type SubAgent, chooseTools } from './sub-agent-store.ts'
 import type { Owner } from '../access/owner.ts'
 import type { AgentParts } from '../configuration/agent.ts'
 import type { SubAgents } from './sub-agents.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
+import type { AgentSkills } from '../configuration/skills/skill.ts'
 
 /** Runs `work` with a slot; `below` returns the sub-agents that this sub-agent may ask in turn. */
 type WithSlot = <T>(signal: AbortSignal, work: (below: () => readonly Tool[]) => Promise<T>) => Promise<T>
@@ -37,6 +39,7 @@ type CommonOptions = Pick<
   | 'windowTokens'
   | 'trace'
   | 'containment'
+  | 'hasSkills'
   | 'pace'
   | 'now'
   | 'newId'
@@ -46,7 +49,7 @@ type CommonOptions = Pick<
 export interface ParentRun {
   caller: Owner
   common: CommonOptions
-  agent: Pick<AgentParts, 'config' | 'model' | 'tools'>
+  agent: Pick<AgentParts, 'config' | 'model' | 'tools' | 'skills'>
   /** Tools of the agent itself. */
   tools: readonly Tool[]
   subAgents: SubAgents
@@ -161,7 +164,7 @@ function optionsFor({ subAgent, parent, below, context, inner, terminated }: Del
   return {
     workflow: subAgent.workflowType === 'plan_execute' ? planExecute : react,
     model: agent.model,
-    system: systemOf(subAgent, agent.config),
+    system: systemOf(subAgent, agent.config, chosen.some(({ name }) => name === loadSkillName) ? agent.skills : undefined),
     messages,
     ...offerTools({
       tools: () => [...chosen, ...below()],
@@ -231,13 +234,17 @@ function toRunEvent(event: AgentEvent, { name }: SubAgent, { callId, log }: Tool
   }
 }
 
-/** The system prompt of a sub-agent, below the instructions of the whole agent. */
-function systemOf({ name, description, objective }: SubAgent, { instructions }: Pick<AgentConfig, 'instructions'>): string {
+/** The system prompt of a sub-agent, below the instructions of the whole agent. A sub-agent with `load_skill` knows the skills. */
+function systemOf(
+  { name, description, objective }: SubAgent,
+  { instructions }: Pick<AgentConfig, 'instructions'>,
+  skills: AgentSkills | undefined,
+): string {
   const self = [
     `You are the sub-agent "${name}".`,
     description && `What you are for: ${description}`,
     objective && `Your objective: ${objective}`,
     'You are given one task. Do it with your tools and answer with its result: nothing else that you say is read.',
   ].filter((line) => line !== '')
-  return [instructions.trim(), self.join('\n')].filter((part) => part !== '').join('\n\n')
+  return [instructions.trim(), skills?.prompt ?? '', self.join('\n')].filter((part) => part !== '').join('\n\n')
 }

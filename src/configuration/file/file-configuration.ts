@@ -5,7 +5,7 @@ import { changedPaths } from '../change/merge.ts'
 import { maskText } from '../change/mask-text.ts'
 import { editState, type ConfigurationState } from '../change/state.ts'
 import { FileChanged, type ConfigurationFile, type ConfigurationStore } from '../configuration-store.ts'
-import { admitChange, tryChange, type AdmittedChange } from '../admit.ts'
+import { admitChange, tryChange, type AdmittedChange, type SkillChange } from '../admit.ts'
 import {
   createSettledAgent,
   kindOf,
@@ -24,6 +24,8 @@ import {
 } from '../configuration.ts'
 import type { FileRecord } from './file-record.ts'
 import { toRefused, unused, type RefusedEdit } from './refused-edit.ts'
+import { changedSkills, pinsOf } from '../skills/pins.ts'
+import { logFaults, readSkills, skillsChanged, type SkillSet } from '../skills/skill.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import { parseEdit, type ConfigurationSource } from '../change/change.ts'
 import { createMutex } from '../../concurrency/mutex.ts'
@@ -37,11 +39,14 @@ export interface FileConfigurationDependencies extends ConfigurationDependencies
   refused: RefusedEdit | undefined
   store: ConfigurationStore
   record: FileRecord
+  /** The skills at the start of the service. */
+  skills: SkillSet | undefined
 }
 
 /** The configuration in the file and the configuration in use. */
 interface CurrentState extends ConfigurationState {
   readonly since: number
+  readonly skills: SkillSet | undefined
 }
 
 /** The configuration of a service with a single process: the text of the file, and changes in memory. */
@@ -52,17 +57,20 @@ export class FileConfiguration implements Configuration {
   private refused: RefusedEdit | undefined
   private readonly mutex = createMutex()
   private isClosed = false
+  private watching: { close(): void } | undefined
 
   constructor(deps: FileConfigurationDependencies) {
     this.deps = deps
-    this.state = { stored: deps.source, used: deps.source, since: deps.now() }
+    this.state = { stored: deps.source, used: deps.source, since: deps.now(), skills: deps.skills }
     this.refused = deps.refused
+    this.watchSkills()
   }
 
   show() {
-    const { used, since } = this.state
-    const warnings = this.refused && { warnings: this.refused.faults }
-    return { config: redactConfig(used.config), version: this.deps.agents.current().version, since, ...warnings }
+    const { used, since, skills } = this.state
+    const warnings = [...(this.refused?.faults ?? []), ...(skills?.faults ?? [])]
+    const view = { config: redactConfig(used.config), version: this.deps.agents.current().version, since }
+    return warnings.length === 0 ? view : { ...view, warnings }
   }
 
   showText() {
@@ -91,6 +99,7 @@ export class FileConfiguration implements Configuration {
 
   async close() {
     this.isClosed = true
+    this.watching?.close()
     await this.mutex.idle()
   }
 
@@ -101,7 +110,7 @@ export class FileConfiguration implements Configuration {
     const held = mode === 'file' ? await this.takeOverOrThrow(request) : this.state.stored.text
     const { version } = deps.agents.current()
     if (!request.expects(version)) throw outdated(version)
-    const prepared = await admitChange(this.state, request, deps)
+    const prepared = await admitChange(this.state, request, deps, this.skillChange())
     const { next, diff } = prepared
     const unchanged = { version, at: deps.now(), diff, backup: undefined }
     if (mode === 'check') return { ...unchanged, warnings: await tryChange(prepared, request, deps) }
@@ -111,13 +120,16 @@ export class FileConfiguration implements Configuration {
 
   /** `held`: the text of the file. */
   private async apply(
-    { next, diff, oddities, override }: AdmittedChange,
+    { next, diff, oddities, override, skills }: AdmittedChange,
     { change, mode, actor }: ConfigurationUpdate,
     held: string,
   ): Promise<UpdatedConfiguration> {
     const { deps } = this
     const { file, record, log } = deps
-    const parts = await withValidationErrors(() => createSettledAgent(deps, next.used.config, deps.newVersion()), placeOf(change))
+    const parts = await withValidationErrors(
+      () => createSettledAgent(deps, next.used.config, deps.newVersion(), skills?.set),
+      placeOf(change),
+    )
     const { version, tools } = parts
     const before = this.state.stored.text
     let backup: string | undefined
@@ -127,17 +139,42 @@ export class FileConfiguration implements Configuration {
       await tools.close()
       throw error
     }
-    this.use(next, parts)
+    this.use(next, parts, skills?.set)
     if (mode === 'file') this.refused = undefined
-    await record.add({ ...next, version, kind: kindOf({ change, mode }), diff, actor, ...(override && { override }) })
+    const pins = skills?.pins
+    await record.add({ ...next, version, kind: kindOf({ change, mode }), diff, actor, pins, ...(override && { override }) })
     const fields = { tenant: actor.tenant, sub: actor.sub, version, mode, diff }
     logChange(log, 'The configuration was changed', fields, override)
     return { version, at: this.state.since, diff, warnings: [...findFaultyTools(tools).map(hideUrlSecrets), ...oddities], backup }
   }
 
-  private use(next: ConfigurationState, parts: AgentParts): void {
-    this.state = { ...next, since: this.deps.now() }
+  private use(next: ConfigurationState, parts: AgentParts, skills: SkillSet | undefined): void {
+    this.state = { ...next, since: this.deps.now(), skills }
     this.deps.agents.swap(parts)
+    this.watchSkills()
+  }
+
+  private skillChange(): SkillChange {
+    return {
+      before: pinsOf(this.state.skills),
+      after: async (config) => {
+        const set = await readSkills(this.deps.skillFolders, config)
+        return set && { set, pins: pinsOf(set) }
+      },
+    }
+  }
+
+  private watchSkills(): void {
+    const { used, skills } = this.state
+    this.watching?.close()
+    this.watching = skills && this.deps.skillFolders?.watch(used.config.skills, skills.mark, () => void this.followSkills())
+  }
+
+  /** Takes over a change of the files of skills. */
+  private followSkills(): Promise<void> {
+    return this.mutex.run(async () => {
+      if (!this.isClosed) await this.takeOver(this.state.stored.text)
+    })
   }
 
   /**
@@ -187,19 +224,29 @@ export class FileConfiguration implements Configuration {
     const { deps, state } = this
     const { file, record, log } = deps
     const next = editState(state, state.stored.data, parseEdit(text))
-    const diff = changedPaths(state.used.config, next.used.config)
-    const recorded = diff.length === 0 ? undefined : await record.findNewer(text)
+    const skills = await readSkills(deps.skillFolders, next.used.config)
+    const pins = skills && pinsOf(skills)
+    const changed = changedPaths(state.used.config, next.used.config)
+    const recorded = changed.length === 0 ? undefined : await record.findNewer(text)
     // A command that records a version has asked the gate.
     if (recorded === undefined) overrideOrThrow(await deps.gate(state, next), undefined, `The edit of ${file.name}`)
-    if (diff.length === 0) return void (this.state = { ...state, ...next })
-    const parts = await createSettledAgent(deps, next.used.config, recorded ?? deps.newVersion())
+    logFaults(log, state.skills, skills)
+    const diff = [...changed, ...changedSkills(pinsOf(state.skills), pins)]
+    if (diff.length === 0) {
+      this.state = { ...state, ...next, skills }
+      return this.watchSkills()
+    }
+    const parts = await createSettledAgent(deps, next.used.config, recorded ?? deps.newVersion(), skills)
     const { version } = parts
-    await file
-      .backUp(state.stored.text)
-      .catch((err: unknown) => log.warn({ err }, 'The configuration before the edit could not be backed up'))
-    this.use(next, parts)
-    if (recorded === undefined) await record.add({ ...next, version, kind: 'edit', diff })
-    log.info({ version, diff }, `${file.name} was edited; the configuration was changed`)
+    const isEdit = text !== state.stored.text
+    if (isEdit) {
+      await file
+        .backUp(state.stored.text)
+        .catch((err: unknown) => log.warn({ err }, 'The configuration before the edit could not be backed up'))
+    }
+    this.use(next, parts, skills)
+    if (recorded === undefined) await record.add({ ...next, version, kind: isEdit ? 'edit' : 'skills', diff, pins })
+    log.info({ version, diff }, isEdit ? `${file.name} was edited; the configuration was changed` : skillsChanged)
   }
 }
 

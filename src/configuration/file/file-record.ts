@@ -7,6 +7,7 @@ import { isAudited, type ChangeKind, type ConfigurationStore, type StoredConfigu
 import { ConfigError } from '../problems.ts'
 import { parseSource, toContent, type ConfigContent, type ConfigurationSource } from '../change/change.ts'
 import { toRefused, unused, type RefusedEdit } from './refused-edit.ts'
+import { changedSkills, type SkillPins } from '../skills/pins.ts'
 
 export interface RecordedVersion extends ConfigurationState {
   version: string
@@ -14,6 +15,7 @@ export interface RecordedVersion extends ConfigurationState {
   diff: readonly string[]
   actor?: ActingIn
   override?: GateOverride
+  pins: SkillPins | undefined
 }
 
 interface FileRecordOptions {
@@ -31,9 +33,9 @@ export function createFileRecord({ store, gate, name, newVersion, now, log }: Fi
   /** The newest version that this process has recorded or taken over. */
   let newest: Pick<StoredConfiguration, 'n' | 'storedVersion'> = { n: 0, storedVersion: '' }
 
-  async function insert({ version, kind, diff, actor, override, stored, used }: RecordedVersion): Promise<void> {
+  async function insert({ version, kind, diff, actor, override, stored, used, pins }: RecordedVersion): Promise<void> {
     const storedVersion = kind === 'memory' ? newest.storedVersion : version
-    const content = { text: stored.text, isAudited: isAudited(used.config, diff) }
+    const content = { text: stored.text, isAudited: isAudited(used.config, diff), ...(pins && { skills: pins }) }
     const row = { version, storedVersion, kind, diff, ...content, at: now(), ...(actor && { actor }), ...(override && { override }) }
     for (;;) {
       const after = await store.newestNumber()
@@ -69,18 +71,23 @@ export function createFileRecord({ store, gate, name, newVersion, now, log }: Fi
      * The configuration at the start of the service: the text of the file, or else the recorded one, where the file was edited and the edit has not
      * passed the gate of the recorded one. `save` records the version, unless it is recorded already.
      */
-    async begin(file: ConfigurationSource): Promise<FirstVersion> {
+    async begin(
+      file: ConfigurationSource,
+      readPins: (source: ConfigurationSource) => Promise<SkillPins | undefined>,
+    ): Promise<FirstVersion> {
       const former = await store.newest()
       if (former) newest = former
       const refused = former && former.text !== file.text ? await refusedBy(former, file) : undefined
       const source = refused?.before ?? file
+      const pins = await readPins(source)
+      const skills = changedSkills(former?.skills, pins)
       const isSame = former?.text === source.text
       const first = { source, refused: refused?.edit }
-      if (isSame && !former.used) return { ...first, version: former.version, save: async () => undefined }
-      const kind = former ? (isSame ? 'start' : 'edit') : 'seed'
-      const diff = former ? changedPaths(configOf(former), source.config) : []
+      if (isSame && skills.length === 0 && !former.used) return { ...first, version: former.version, save: async () => undefined }
+      const kind = !former ? 'seed' : !isSame ? 'edit' : skills.length > 0 ? 'skills' : 'start'
+      const diff = former ? [...changedPaths(configOf(former), source.config), ...skills] : []
       const version = newVersion()
-      return { ...first, version, save: () => add({ version, kind, diff, stored: source, used: source }) }
+      return { ...first, version, save: () => add({ version, kind, diff, stored: source, used: source, pins }) }
     },
 
     /** The version of a text that another process has recorded since, such as a command that restored it. */

@@ -5,6 +5,7 @@ import { type ConfigurationState, editState } from '../change/state.ts'
 import { isAudited, type ChangeKind, type ConfigurationStore, type StoredConfiguration } from '../configuration-store.ts'
 import { changedPaths } from '../change/merge.ts'
 import { ConfigError } from '../problems.ts'
+import type { SkillPins } from '../skills/pins.ts'
 
 /** A configuration of the store, parsed. All processes share this configuration. */
 export interface LoadedConfiguration extends ConfigurationState {
@@ -15,6 +16,8 @@ export interface LoadedConfiguration extends ConfigurationState {
   readonly storedVersion: string
   /** The time of the change in epoch milliseconds. */
   readonly since: number
+  /** The pinned skills. */
+  readonly pins: SkillPins | undefined
 }
 
 /** A new configuration that follows a loaded configuration. */
@@ -27,6 +30,7 @@ export interface ConfigurationChange extends ConfigurationState {
   diff: readonly string[]
   actor?: ActingIn
   override?: GateOverride
+  skills: SkillPins | undefined
 }
 
 /** The newest configuration, which other processes may change too. */
@@ -63,12 +67,12 @@ export function createLatestConfiguration(store: ConfigurationStore) {
 
 export type LatestConfiguration = ReturnType<typeof createLatestConfiguration>
 
-function parse({ n, version, storedVersion, text, used, at }: StoredConfiguration): LoadedConfiguration {
+function parse({ n, version, storedVersion, text, used, at, skills }: StoredConfiguration): LoadedConfiguration {
   const stored = parseSource(text)
-  return { n, version, storedVersion, since: at, stored, used: used ? toContent(used) : stored }
+  return { n, version, storedVersion, since: at, stored, used: used ? toContent(used) : stored, pins: skills }
 }
 
-function toRow({ stored, used, file, ...rest }: ConfigurationChange, after: Pick<LoadedConfiguration, 'storedVersion'>) {
+function toRow({ stored, used, file, skills, ...rest }: ConfigurationChange, after: Pick<LoadedConfiguration, 'storedVersion'>) {
   const isStored = rest.kind !== 'memory' && rest.kind !== 'start'
   const storedVersion = isStored ? rest.version : after.storedVersion
   return {
@@ -78,6 +82,7 @@ function toRow({ stored, used, file, ...rest }: ConfigurationChange, after: Pick
     isAudited: isAudited(used.config, rest.diff),
     ...(used.data !== stored.data && { used: used.data }),
     ...(file !== undefined && file !== stored.text && { file }),
+    ...(skills && { skills }),
   }
 }
 
@@ -119,7 +124,9 @@ export async function restoreConfiguration(
     const diff = changedPaths(newest.used?.config, next.used.config)
     const override = newest.used && overrideOrThrow(await gate(newest, next), reason)
     const by = { ...(actor && { actor }), ...override }
-    const restored = await latest.add({ ...next, version: newVersion(), kind: 'restore', at: now(), diff, ...by }, newest)
+    // The command has no files of skills. Folders of the former configuration alone have its pins.
+    const skills = former.skills || newest.pins ? { ...former.skills, ...newest.pins } : undefined
+    const restored = await latest.add({ ...next, version: newVersion(), kind: 'restore', at: now(), diff, skills, ...by }, newest)
     if (restored) return { version: restored.version, diff, ...override }
   }
 }
@@ -131,7 +138,7 @@ async function readNewest(latest: LatestConfiguration, store: ConfigurationStore
   } catch (error) {
     const row = error instanceof ConfigError ? await store.newest() : undefined
     if (!row) throw error
-    const { n, version, storedVersion } = row
-    return { n, version, storedVersion, stored: undefined, used: undefined }
+    const { n, version, storedVersion, skills: pins } = row
+    return { n, version, storedVersion, pins, stored: undefined, used: undefined }
   }
 }

@@ -5,6 +5,8 @@ import { ConfigError } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { logFaults, type SkillSet } from '../skills/skill.ts'
+import type { LocalSkills } from './local-skills.ts'
 import { reachState } from '../../states.ts'
 
 /** A configuration with a prepared agent. */
@@ -15,7 +17,10 @@ export interface ReadyConfiguration {
 
 interface ServedDependencies {
   latest: LatestConfiguration
-  createAgent(config: AgentConfig, version: string): AgentParts
+  createAgent(config: AgentConfig, version: string, skills?: SkillSet): AgentParts
+  skills: Pick<LocalSkills, 'usable'>
+  /** Called when a configuration is served. */
+  onServed(): void
   log: Logger
 }
 
@@ -23,7 +28,7 @@ interface ServedDependencies {
 const settleMs = 1000
 
 /** The configuration in use by this process: the newest usable configuration. */
-export function createServedConfiguration({ latest, createAgent, log }: ServedDependencies, first: ReadyConfiguration) {
+export function createServedConfiguration({ latest, createAgent, skills, onServed, log }: ServedDependencies, first: ReadyConfiguration) {
   const onError = (err: unknown) => log.error({ err }, 'A tool could not be closed')
   const agents = createAgents(first.parts, { onError })
   let { configuration } = first
@@ -36,9 +41,14 @@ export function createServedConfiguration({ latest, createAgent, log }: ServedDe
   /** Serves `ready`, unless the served configuration is equally new or newer. */
   function take(next: ReadyConfiguration): void {
     if (next.configuration.n <= configuration.n) return void next.parts.tools.close().catch(onError)
+    serve(next)
+  }
+
+  function serve(next: ReadyConfiguration): void {
     configuration = next.configuration
     agents.swap(next.parts)
     forget()
+    onServed()
   }
 
   function forget(): void {
@@ -49,7 +59,9 @@ export function createServedConfiguration({ latest, createAgent, log }: ServedDe
   async function followOnce(): Promise<void> {
     const newest = await latest.read()
     if (newest.n <= configuration.n) return forget()
-    const parts = createAgent(newest.used.config, newest.version)
+    const usable = await skills.usable(newest)
+    logFaults(log, agents.current().skills, usable)
+    const parts = createAgent(newest.used.config, newest.version, usable)
     await settlesWithin(parts.tools.settling() ?? Promise.resolve(), settleMs)
     reachState('configuration-followed')
     take({ configuration: newest, parts })
@@ -88,6 +100,15 @@ export function createServedConfiguration({ latest, createAgent, log }: ServedDe
       return loggedProblem !== undefined
     },
     take,
+    /** Serves the same configuration with the present files of skills. */
+    async refresh(): Promise<void> {
+      const current = configuration
+      const usable = await skills.usable(current)
+      logFaults(log, agents.current().skills, usable)
+      const parts = createAgent(current.used.config, current.version, usable)
+      if (current === configuration) serve({ configuration: current, parts })
+      else await parts.tools.close()
+    },
     /** Prepares and serves the newest configuration. Faults are logged once. Never rejects. */
     follow(): Promise<void> {
       isAskedAgain = true

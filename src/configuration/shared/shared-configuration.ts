@@ -20,6 +20,9 @@ import { formatProblems } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import type { AgentConfig } from '../schema.ts'
+import type { SkillSet } from '../skills/skill.ts'
+import { createEditSkills } from './edit-skills.ts'
+import { LocalSkills } from './local-skills.ts'
 import { createServedConfiguration, type ServedConfiguration, type ReadyConfiguration } from './served-configuration.ts'
 import { createLatestConfiguration, type LoadedConfiguration, type LatestConfiguration } from './latest-configuration.ts'
 import { SharedFile } from './shared-file.ts'
@@ -43,14 +46,34 @@ const maxTries = 50
 export async function openSharedConfiguration(deps: SharedDependencies): Promise<SharedConfiguration> {
   const { store, bus, now, log } = deps
   const latest = createLatestConfiguration(store)
-  const make = (config: AgentConfig, version: string) => createSettledAgent(deps, config, version)
+  const make = (config: AgentConfig, version: string, set: SkillSet | undefined) => createSettledAgent(deps, config, version, set)
   const publish = (version: string) => bus.publish('configuration', { version })
-  const file = new SharedFile({ ...deps, latest, make, onChange: publish })
-  const first = await startWith(deps, { latest, file, publish })
-  const served = createServedConfiguration({ ...deps, latest }, first)
+  const skills = new LocalSkills(deps)
+  const editSkills = createEditSkills({ ...deps, latest, skills, publish })
+  const file = new SharedFile({ ...deps, latest, make, skills, onChange: publish })
+  const first = await startWith(deps, { latest, file, publish, skills, editSkills })
+  const served = createServedConfiguration({ ...deps, latest, skills, onServed: () => watchSkills() }, first)
   const mutex = createMutex()
   let isClosed = false
   let stop = (): void => undefined
+  let watching: { close(): void } | undefined
+
+  /** Watches the files of the served skills. */
+  function watchSkills(): void {
+    const { skills: inUse, config } = served.agents.current()
+    watching?.close()
+    watching = inUse && !isClosed ? deps.skillFolders?.watch(config.skills, inUse.mark, () => void mutex.run(followSkills)) : undefined
+  }
+
+  async function followSkills(): Promise<void> {
+    try {
+      const edited = await editSkills('running')
+      if (edited) served.take(edited)
+      else await served.refresh()
+    } catch (err) {
+      log.warn({ err }, 'Changed files of skills could not be compared with the configuration in the database')
+    }
+  }
 
   async function update(request: ConfigurationUpdate): Promise<UpdatedConfiguration> {
     if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
@@ -78,7 +101,10 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
       reachState('configuration-refused')
       throw outdated(version)
     }
-    const prepared = await admitChange(newest, request, deps)
+    const prepared = await admitChange(newest, request, deps, {
+      before: newest.pins,
+      after: (config) => skills.pinned(newest, config),
+    })
     const { next, diff, oddities } = prepared
     const unchanged = { version, at: now(), diff, backup: undefined }
     if (mode === 'check') return { ...unchanged, warnings: await tryChange(prepared, request, deps) }
@@ -103,6 +129,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
   return {
     agents: served.agents,
     follow() {
+      watchSkills()
       stop = followOthers(deps, { served, sync: () => file.sync(served.take), syncedNumber: first.configuration.n })
     },
     show: () => show(served, file.faults),
@@ -114,6 +141,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     reload: () => file.sync(served.take),
     async close() {
       isClosed = true
+      watching?.close()
       stop()
       await mutex.idle()
       await file.idle()
@@ -131,15 +159,15 @@ interface AddedChange {
 
 /** Undefined where another configuration was added first. */
 async function addConfiguration(
-  { newest, prepared: { next, diff, override }, request, unusedParts }: AddedChange,
+  { newest, prepared: { next, diff, override, skills }, request, unusedParts }: AddedChange,
   latest: LatestConfiguration,
   deps: SharedDependencies,
 ): Promise<ReadyConfiguration | undefined> {
   const version = deps.newVersion()
-  const parts = await withValidationErrors(() => createSettledAgent(deps, next.used.config, version), placeOf(request.change))
+  const parts = await withValidationErrors(() => createSettledAgent(deps, next.used.config, version, skills?.set), placeOf(request.change))
   unusedParts.push(parts)
   const kind = kindOf(request)
-  const change = { ...next, version, kind, at: deps.now(), diff, actor: request.actor, ...(override && { override }) }
+  const change = { ...next, version, kind, at: deps.now(), diff, actor: request.actor, skills: skills?.pins, ...(override && { override }) }
   const configuration = await latest.add(change, newest)
   if (!configuration) return undefined
   unusedParts.splice(unusedParts.indexOf(parts), 1)
@@ -182,9 +210,9 @@ function followOthers({ bus, file, watch }: SharedDependencies, { served, sync, 
   }
 }
 
-function show({ configuration, faults }: ServedConfiguration, fileFaults: readonly string[]) {
+function show({ configuration, faults, agents }: ServedConfiguration, fileFaults: readonly string[]) {
   const configurationView = { config: redactConfig(configuration.used.config), version: configuration.version, since: configuration.since }
-  const warnings = [...faults, ...fileFaults]
+  const warnings = [...faults, ...fileFaults, ...(agents.current().skills?.faults ?? [])]
   return warnings.length === 0 ? configurationView : { ...configurationView, warnings }
 }
 

@@ -9,6 +9,9 @@ import { ConfigError } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
 import { parseEdit } from '../change/change.ts'
 import { readYaml } from '../yaml-source.ts'
+import { changedSkills } from '../skills/pins.ts'
+import type { SkillSet } from '../skills/skill.ts'
+import type { LocalSkills } from './local-skills.ts'
 import type { ReadyConfiguration } from './served-configuration.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 import { fieldsOf } from '../../json/shape.ts'
@@ -19,7 +22,8 @@ export interface SharedFileDependencies {
   store: Pick<ConfigurationStore, 'seenAt' | 'idOf' | 'findText' | 'lastFromFile'>
   latest: LatestConfiguration
   /** Creates an agent and waits for the tools. Throws `ConfigError`. */
-  make(config: AgentConfig, version: string): Promise<AgentParts>
+  make(config: AgentConfig, version: string, skills: SkillSet | undefined): Promise<AgentParts>
+  skills: Pick<LocalSkills, 'pinned'>
   gate: Gate
   /** Called after an edit was taken over. */
   onChange(version: string): void
@@ -196,14 +200,15 @@ export class SharedFile {
 async function addEdit(
   newest: LoadedConfiguration,
   { text, dataBefore }: { text: string; dataBefore: ConfigData },
-  { file, latest, make, gate, newVersion, now, log }: SharedFileDependencies,
+  { file, latest, make, skills, gate, newVersion, now, log }: SharedFileDependencies,
 ): Promise<ReadyConfiguration | undefined> {
   const next = editState(newest, dataBefore, parseEdit(text))
   overrideOrThrow(await gate(newest, next), undefined, `The edit of ${file.name}`)
-  const diff = changedPaths(newest.used.config, next.used.config)
+  const pinned = await skills.pinned(newest, next.used.config)
+  const diff = [...changedPaths(newest.used.config, next.used.config), ...changedSkills(newest.pins, pinned?.pins)]
   const version = newVersion()
-  const parts = await make(next.used.config, version)
-  const change = { ...next, version, kind: 'edit', at: now(), file: text, diff } as const
+  const parts = await make(next.used.config, version, pinned?.set)
+  const change = { ...next, version, kind: 'edit', at: now(), file: text, diff, skills: pinned?.pins } as const
   const configuration = await latest.add(change, newest).catch(async (error: unknown) => {
     await parts.tools.close()
     throw error

@@ -7,6 +7,10 @@ import type { SharedFile } from './shared-file.ts'
 import type { Bus, Watch } from '../../replicas/bus.ts'
 import { isAudited, type ConfigurationFile, type ConfigurationStore } from '../configuration-store.ts'
 import type { ConfigurationDependencies } from '../configuration.ts'
+import { pinsOf } from '../skills/pins.ts'
+import { logFaults, readSkills } from '../skills/skill.ts'
+import type { EditSkills } from './edit-skills.ts'
+import type { LocalSkills } from './local-skills.ts'
 
 /** The dependencies of a configuration that several processes share. */
 export interface SharedDependencies extends ConfigurationDependencies {
@@ -25,6 +29,8 @@ interface StartParts {
   latest: LatestConfiguration
   file: SharedFile
   publish(version: string): void
+  skills: LocalSkills
+  editSkills: EditSkills
 }
 
 /**
@@ -32,15 +38,22 @@ interface StartParts {
  * had stopped drops changes in memory only. A new edit of the file is taken over. Throws `ConfigError` when the very first configuration cannot
  * be used, and an error with all problems for later configurations.
  */
-export async function startWith(deps: SharedDependencies, { latest, file, publish }: StartParts): Promise<ReadyConfiguration> {
+export async function startWith(
+  deps: SharedDependencies,
+  { latest, file, publish, skills, editSkills }: StartParts,
+): Promise<ReadyConfiguration> {
   if ((await deps.store.newestNumber()) === 0) await seed(deps)
   try {
     if (await endMemory(deps, latest)) publish('')
     let ready: ReadyConfiguration | undefined
     await file.sync((edited) => (ready = edited))
-    if (ready) return ready
+    const skillEdit = await editSkills('start')
+    if (skillEdit) await ready?.parts.tools.close()
+    if (skillEdit ?? ready) return (skillEdit ?? ready)!
     const configuration = await latest.read()
-    return { configuration, parts: deps.createAgent(configuration.used.config, configuration.version) }
+    const usable = await skills.usable(configuration)
+    logFaults(deps.log, undefined, usable)
+    return { configuration, parts: deps.createAgent(configuration.used.config, configuration.version, usable) }
   } catch (error) {
     throw error instanceof ConfigError ? toUnusable(error) : error
   }
@@ -59,13 +72,20 @@ async function seed(deps: SharedDependencies): Promise<void> {
     throw error
   })
   const { config } = parseSource(text)
+  const skills = await readSkills(deps.skillFolders, config)
   const version = deps.newVersion()
   // An unusable configuration is not stored, because the stored configuration would prevail over a corrected file.
   await deps.createAgent(config, version).tools.close()
-  await deps.store.add(
-    { version, storedVersion: version, kind: 'seed', text, diff: [], isAudited: isAudited(config, []), at: deps.now() },
-    0,
-  )
+  const seeded = {
+    version,
+    storedVersion: version,
+    kind: 'seed',
+    text,
+    diff: [],
+    isAudited: isAudited(config, []),
+    at: deps.now(),
+  } as const
+  await deps.store.add({ ...seeded, ...(skills && { skills: pinsOf(skills) }) }, 0)
 }
 
 async function endMemory(deps: SharedDependencies, latest: LatestConfiguration): Promise<boolean> {
@@ -83,6 +103,7 @@ async function endMemory(deps: SharedDependencies, latest: LatestConfiguration):
       kind: 'start',
       at: deps.now(),
       diff: [],
+      skills: newest.pins,
     } as const
     return (await latest.add(change, newest)) !== undefined
   }

@@ -16,11 +16,11 @@ const ConfigurationVersion = namedObject('ConfigurationVersion', 'A recorded ver
   at: Type.String({ format: 'date-time', description: 'When the version came into use.' }),
   by: Type.String({
     description:
-      '`<issuer> <sub>` of a caller; `file` for agent.yaml, `command line`, or `service` for a start that ends changes in memory.',
+      '`<issuer> <sub>` of a caller; `file` for agent.yaml and skills, `command line`, or `service` for a start that ends changes in memory.',
   }),
-  kind: Type.Enum(['seed', 'put', 'memory', 'edit', 'restore', 'start'], {
+  kind: Type.Enum(['seed', 'put', 'memory', 'edit', 'skills', 'restore', 'start'], {
     description:
-      'seed: the first configuration. put: a change over HTTP. memory: one that was not stored. edit: an edit of agent.yaml. restore: an earlier version brought back. start: a start without the changes in memory.',
+      'seed: the first configuration. put: a change over HTTP. memory: one that was not stored. edit: an edit of agent.yaml. skills: changed files of skills. restore: an earlier version brought back. start: a start without the changes in memory.',
   }),
   diff: Type.Array(Type.String(), { description: 'Paths of the fields that the version changed.' }),
 })

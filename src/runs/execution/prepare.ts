@@ -99,7 +99,7 @@ export async function loadProgress(
     ...(context ? { context } : {}),
   })
   if (config.containment) progress.containment = containmentOf(run, progress, toPolicy(config.containment))
-  progress.system = [config.instructions, system].filter((text) => text !== '').join('\n\n')
+  progress.system = [config.instructions, run.agent.skills?.prompt ?? '', system].filter((text) => text !== '').join('\n\n')
   progress.ownFrom = messages.length
   progress.messages = request.continuation ? [...messages, ...request.continuation.flatMap(toBroughtMessages)] : messages
   progress.storedMessages = progress.messages.length
@@ -186,6 +186,7 @@ export function agentOptions(
     trace: run.trace.over(tracer, now),
     ...(run.meter && { meter: run.meter }),
     ...(progress.containment && { containment: progress.containment }),
+    ...(agent.skills && { hasSkills: true }),
     ...(pace && { pace }),
     headers: request.headers,
     filters: request.filters,

@@ -10,6 +10,7 @@ import type {
 } from '../../configuration/configuration-store.ts'
 import { toDetails } from '../../configuration/change/gate.ts'
 import type { ConfigData } from '../../configuration/change/merge.ts'
+import { textOfPins, type SkillPins } from '../../configuration/skills/pins.ts'
 import { ServiceError } from '../../errors.ts'
 import { query, type Database, type Connection } from '../database.ts'
 import type { SecretBox } from '../secrets/secret-box.ts'
@@ -26,6 +27,7 @@ interface EncryptedContent {
   storedVersion: string
   used?: ConfigData
   file?: string
+  skills?: SkillPins
 }
 
 interface ConfigurationStoreOptions {
@@ -150,7 +152,12 @@ export async function openConfigurationStore(database: Database, options: Config
           next.actor ?? serviceActing,
           toActs(next, before.version),
         )
-        await markSeen(connection, next.file === undefined ? [next.text] : [next.text, next.file], n)
+        const texts = [next.text, next.file, next.skills && textOfPins(next.skills)]
+        await markSeen(
+          connection,
+          texts.filter((text) => text !== undefined),
+          n,
+        )
         await dropOld(connection, n)
         return true
       }),

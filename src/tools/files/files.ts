@@ -136,11 +136,7 @@ function readTool(spec: ToolSpec, { access, documents, texts = [] }: ReadDepende
 
   async function execute(input: JsonObject, context: ToolContext) {
     const { path, text } = await read(String(input['path']), context)
-    const offset = Number(input['offset'] ?? 0)
-    if (offset > text.length) throw new Error(`The offset ${offset} is after the end: ${path} has ${text.length} characters.`)
-    const page = toPage(text, offset, spec.maxOutputCharacters - frameCharacters - 2 * path.length)
-    const next = offset + page.length
-    return { path, text: page, offset, total_characters: text.length, ...(next < text.length ? { next_offset: next } : {}) }
+    return pageOf({ path, text }, input, spec.maxOutputCharacters)
   }
 
   return createTool(spec, {
@@ -150,6 +146,15 @@ function readTool(spec: ToolSpec, { access, documents, texts = [] }: ReadDepende
     effect: 'read',
     execute,
   })
+}
+
+/** The page of a text from `input.offset` that fits into `room` characters of JSON. Throws for an offset after the end. */
+export function pageOf({ path, text }: { path: string; text: string }, input: JsonObject, room: number): JsonObject {
+  const offset = Number(input['offset'] ?? 0)
+  if (offset > text.length) throw new Error(`The offset ${offset} is after the end: ${path} has ${text.length} characters.`)
+  const page = toPage(text, offset, room - frameCharacters - 2 * path.length)
+  const next = offset + page.length
+  return { path, text: page, offset, total_characters: text.length, ...(next < text.length ? { next_offset: next } : {}) }
 }
 
 /** The characters from `offset` which take at most `room` as JSON, but at least 20. Never splits a surrogate pair. */
