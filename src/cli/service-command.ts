@@ -15,11 +15,11 @@ export function addServiceCommand(parent: Command, text: string, description: st
 }
 
 /** Calls the service of the options. The message of a refusal ends the command. */
-export async function ask<T>(terminal: Terminal, options: ServiceOptions, work: (client: Client) => Promise<T>): Promise<T> {
+export async function ask<T>(terminal: Terminal, options: ServiceOptions, work: (client: Client, url: string) => Promise<T>): Promise<T> {
   const settings = readSettings(terminal)
   const { url, isOwn } = await reachService(options, settings)
   const client = createClient({ baseUrl: url, accessKey: await readKey(options, settings, { terminal, isOwn }) })
-  return work(client).catch((error: unknown) => {
+  return work(client, url).catch((error: unknown) => {
     throw toFailure(error)
   })
 }

@@ -5,8 +5,6 @@ import type { ServiceOptions } from '../running-service.ts'
 import { addServiceCommand, ask } from '../service-command.ts'
 import { print, type Terminal, visible } from '../terminal.ts'
 
-const path = '/core/v1/datasets/{id}'
-
 interface AddOptions extends ServiceOptions {
   dataset: string
   create?: true
@@ -28,15 +26,10 @@ export function addAdd(evaluation: Command, terminal: Terminal): void {
     .option('--tag <tag...>', 'tags of the example')
     .option('--issuer <issuer>', 'the issuer of the caller of the run (default: that of the key)')
     .option('--sub <sub>', 'the caller of the run (default: that of the key)')
-    .action(async (run: string, { dataset, create, name, tag: tags, issuer, sub, ...service }: AddOptions) => {
-      const example = {
-        from_run: { request_id: run, ...(issuer !== undefined && { issuer }), ...(sub !== undefined && { sub }) },
-        ...(name !== undefined && { name }),
-        ...(tags && { tags }),
-      }
+    .action(async (run: string, { dataset, create, tag: tags, name, issuer, sub, ...service }: AddOptions) => {
       const added = await ask(terminal, service, async (client) => {
         if (create) await createMissing(client, dataset)
-        return client.request('POST', `${path}/examples`, { path: { id: dataset }, body: example })
+        return client.evals.datasets.examples.addRun(dataset, run, { name, tags, issuer, sub })
       })
       const writes = added.recording.filter((call) => fieldsOf(call)['effect'] === 'write').length
       const note = added.reduced ? ' A part of what the model was shown is not known.' : ''
@@ -44,11 +37,11 @@ export function addAdd(evaluation: Command, terminal: Terminal): void {
     })
 }
 
-async function createMissing(client: Client, name: string): Promise<void> {
+async function createMissing({ evals: { datasets } }: Client, name: string): Promise<void> {
   try {
-    await client.request('GET', path, { path: { id: name } })
+    await datasets.get(name)
   } catch (error) {
     if (!(error instanceof AgentCoreError && error.status === 404)) throw error
-    await client.request('POST', '/core/v1/datasets', { body: { name } })
+    await datasets.create({ name })
   }
 }
