@@ -76,6 +76,7 @@ export const pageGroups: readonly PageGroup[] = [
     title: 'Operate',
     pages: inFolder('guides', [
       'configuration',
+      'experiments',
       'access-keys',
       'budgets',
       'audit',

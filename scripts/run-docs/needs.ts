@@ -50,13 +50,18 @@ export function createNeeds(): Needs {
   }
 }
 
-/** A model on the chat-completions wire, with embeddings: the model asks the table `sales` where it is offered and the question is about sales, else it answers. */
+/**
+ * A model on the chat-completions wire, with embeddings: the model asks the table `sales` where it is offered and the question is about sales,
+ * refunds orders as often as the instructions say, and else answers.
+ */
 function answerAsModel({ body, headers, url }: ModelServerRequest): ModelAnswer {
   if (headers.authorization !== 'Bearer sk-local') return { status: 401, body: { error: { message: 'Incorrect API key provided.' } } }
   if (url.endsWith('/embeddings')) return { body: toEmbeddings(body.input as string[]) }
   const messages = body.messages as { role: string; content: unknown }[]
   const usage = { input: 412, output: 9 }
-  const isOffered = (body.tools as { function: { name: string } }[] | undefined)?.some((tool) => tool.function.name === 'sales')
+  const offered = body.tools as { function: { name: string } }[] | undefined
+  if (offered?.some((tool) => tool.function.name === 'refund')) return { ...refund(messages), usage }
+  const isOffered = offered?.some((tool) => tool.function.name === 'sales')
   const last = messages.at(-1)!
   if (JSON.stringify(last.content).includes('"image_url"')) return { text: ['The pictures show ', 'a chat.'], usage }
   if (last.role === 'tool') return { text: ['South sold ', 'the most.'], usage }
@@ -65,6 +70,14 @@ function answerAsModel({ body, headers, url }: ModelServerRequest): ModelAnswer 
     return { calls: [{ name: 'sales', arguments: JSON.stringify({ sql }) }], usage }
   }
   return { text: ['Paris is the capital', ' of France.'], usage }
+}
+
+function refund(messages: readonly { role: string; content: unknown }[]): ModelAnswer {
+  const question = messages.findLastIndex(({ role }) => role === 'user')
+  const order = Number(/\d+/.exec(JSON.stringify(messages[question]?.content))?.[0] ?? 0)
+  const isTwice = messages.some(({ role, content }) => role === 'system' && JSON.stringify(content).includes('call the tool twice'))
+  const isDone = messages.slice(question).filter(({ role }) => role === 'tool').length >= (isTwice ? 2 : 1)
+  return isDone ? { text: `Order ${order} is refunded.` } : { calls: [{ name: 'refund', arguments: JSON.stringify({ order }) }] }
 }
 
 function toEmbeddings(texts: readonly string[]): object {
