@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import type { Acting } from '../audit/acts.ts'
 import type { JsonObject, JsonValue } from '../agent/messages.ts'
 import type { Page } from './dataset-store.ts'
 import type { ExperimentSpec } from './experiments/spec.ts'
@@ -84,7 +85,7 @@ export interface CompletedQuery {
 /** Port: experiments and results. Each function is one transaction, durable when the promise resolves. */
 export interface ExperimentStore {
   /** Stores an experiment with the job that replays it. A known request id changes nothing and returns the experiment that has it. */
-  insert(experiment: NewExperiment): Promise<{ known: Experiment } | undefined>
+  insert(experiment: NewExperiment, acting?: Acting): Promise<{ known: Experiment } | undefined>
   /** The experiment that a request of the owner has made. */
   findCreated(owner: Owner, requestId: string): Promise<Experiment | undefined>
   find(tenant: string, id: string): Promise<Experiment | undefined>
@@ -103,9 +104,9 @@ export interface ExperimentStore {
   /** The encrypted configurations of a pending or running experiment; undefined for others. */
   configurations(tenant: string, id: string): Promise<string | undefined>
   /** Ends a pending or running experiment. False for others. */
-  end(tenant: string, id: string, end: ExperimentEnd): Promise<boolean>
+  end(tenant: string, id: string, end: ExperimentEnd, acting?: Acting): Promise<boolean>
   /** Removes an ended experiment with its results. False for others. */
-  remove(tenant: string, id: string): Promise<boolean>
+  remove(tenant: string, id: string, acting?: Acting): Promise<boolean>
   /** The newest completed experiment of the tenant that fits, whatever its verdict. */
   completed(tenant: string, query: CompletedQuery): Promise<Experiment | undefined>
 }

@@ -41,6 +41,8 @@ const tables = [
   'uploads',
   'knowledge_documents',
   'datasets',
+  'experiments',
+  'experiment_results',
   'examples',
 ] as const
 

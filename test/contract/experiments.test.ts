@@ -282,6 +282,11 @@ test('Experiments: one that goes on shows its figures, is cancelled, and is then
   assert.equal((await remove()).status, 204)
   for (const at of ['', '/results']) assert.equal((await client.request('GET', `${path}/${id}${at}`)).status, 404)
   assert.equal((await remove()).status, 404)
+  const { events } = (await client.request('GET', `/core/v1/audit?target=experiment:${id}`)).body
+  assert.deepEqual(
+    events.map(({ action }: any) => action),
+    ['experiment.deleted', 'experiment.cancelled', 'experiment.created'],
+  )
 })
 
 test('Experiments: a change of the dataset or the configuration in the middle changes nothing', async (t) => {

@@ -64,7 +64,7 @@ export function createCreation(dependencies: CreateDependencies): Pick<Experimen
         createdAt: now(),
       }
       const configurations = seal(experimentName(experiment.id), JSON.stringify(variants.map(({ data }) => data)))
-      const earlier = await store.insert({ ...experiment, configurations })
+      const earlier = await store.insert({ ...experiment, configurations }, caller)
       if (earlier) return viewSame(earlier.known, bodyHash)
       onCreated()
       return toView({ ...experiment, status: 'pending', ...unended }, [])

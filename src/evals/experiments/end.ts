@@ -1,3 +1,4 @@
+import type { Acting } from '../../audit/acts.ts'
 import type { Experiment, ExperimentEnd, ExperimentStore } from '../experiment-store.ts'
 import { summarize, verdictOf } from './figures.ts'
 
@@ -6,13 +7,13 @@ interface EndPorts {
   now(): number
 }
 
-/** Ends an experiment with the figures of its results so far. False where the experiment has ended before. */
+/** Ends an experiment with the figures of its results so far. `by`: the caller who cancels the experiment. False where the experiment has ended before. */
 export async function endExperiment(
   { tenant, id, spec }: Experiment,
-  { status, error }: Pick<ExperimentEnd, 'status' | 'error'>,
+  { status, error, by }: Pick<ExperimentEnd, 'status' | 'error'> & { by?: Acting },
   { store, now }: EndPorts,
 ): Promise<boolean> {
   const summary = summarize(await store.done(tenant, id), spec.variants.length)
   const verdict = status === 'completed' ? verdictOf(summary) : 'none'
-  return store.end(tenant, id, { status, verdict, summary, now: now(), ...(error !== undefined && { error }) })
+  return store.end(tenant, id, { status, verdict, summary, now: now(), ...(error !== undefined && { error }) }, by)
 }

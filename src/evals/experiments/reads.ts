@@ -54,8 +54,8 @@ export function createReads(dependencies: ReadDependencies): Omit<Experiments, '
 
     async remove(caller, id) {
       const experiment = await find(caller, id)
-      if (await store.remove(caller.tenant, id)) return undefined
-      await endExperiment(experiment, { status: 'cancelled' }, dependencies)
+      if (await store.remove(caller.tenant, id, caller)) return undefined
+      await endExperiment(experiment, { status: 'cancelled', by: caller }, dependencies)
       return viewNow(await find(caller, id), dependencies)
     },
   }

@@ -1,4 +1,5 @@
 import { sql, type Kysely } from 'kysely'
+import type { Act } from '../../audit/acts.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { Experiment, ExperimentResult, ExperimentStore, NewExperiment } from '../../evals/experiment-store.ts'
 import type { DoneResult } from '../../evals/experiments/figures.ts'
@@ -15,6 +16,7 @@ function createExperiments({
   db,
   jobs,
   forTenant,
+  ledger,
 }: Database): Pick<
   ExperimentStore,
   'insert' | 'findCreated' | 'find' | 'list' | 'start' | 'end' | 'remove' | 'completed' | 'configurations'
@@ -22,7 +24,7 @@ function createExperiments({
   const ofTenant = (tenant: string) => db.selectFrom('experiments').select(columns).where('tenant', '=', tenant)
 
   return {
-    insert: (experiment) =>
+    insert: (experiment, acting) =>
       forTenant(experiment.tenant).unit(async (connection) => {
         const { tenant, owner, id, requestId, createdAt } = experiment
         const insert = db
@@ -34,6 +36,7 @@ function createExperiments({
           return { known: toExperiment((await query(connection, known)).rows[0]!) }
         }
         await jobs.insert(connection, [{ id, kind: 'experiment', tenant, data: { id }, dueAt: createdAt }])
+        await ledger.record(connection, tenant, acting, toCreated(experiment))
         return undefined
       }),
 
@@ -59,7 +62,7 @@ function createExperiments({
         return (await query(connection, start.where('status', 'in', ['pending', 'running']))).changes > 0
       }),
 
-    end: (tenant, id, { status, verdict, summary, error, now }) =>
+    end: (tenant, id, { status, verdict, summary, error, now }, acting) =>
       forTenant(tenant).unit(async (connection) => {
         const ended = { verdict, summary: json(summary), error: error === undefined ? null : toText(error), ended_at: now }
         const end = db
@@ -67,14 +70,17 @@ function createExperiments({
           .set({ ...ended, status, configurations: '' })
           .where('tenant', '=', tenant)
           .where('id', '=', id)
-        return (await query(connection, end.where('status', 'in', ['pending', 'running']))).changes > 0
+        if ((await query(connection, end.where('status', 'in', ['pending', 'running']))).changes === 0) return false
+        await ledger.record(connection, tenant, acting, { action: 'experiment.cancelled', target: `experiment:${id}` })
+        return true
       }),
 
-    remove: (tenant, id) =>
+    remove: (tenant, id, acting) =>
       forTenant(tenant).unit(async (connection) => {
         const removal = db.deleteFrom('experiments').where('tenant', '=', tenant).where('id', '=', id)
         if ((await query(connection, removal.where('status', 'not in', ['pending', 'running']))).changes === 0) return false
         await query(connection, db.deleteFrom('experiment_results').where('tenant', '=', tenant).where('experiment', '=', id))
+        await ledger.record(connection, tenant, acting, { action: 'experiment.deleted', target: `experiment:${id}` })
         return true
       }),
 
@@ -96,6 +102,10 @@ function createExperiments({
       return rows[0]?.configurations
     },
   }
+}
+
+function toCreated({ id, dataset, configHash }: NewExperiment): Act {
+  return { action: 'experiment.created', target: `experiment:${id}`, data: { dataset, config_hash: configHash ?? null } }
 }
 
 /** Columns without the configurations, which only the job reads. */
