@@ -166,6 +166,19 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const historyTokens = () => agent().config.memory.history_tokens
   const checks = checksOf({ ...common, environment, configuration, knowledge: knowledgeStore, search: tools.search, address: publicUrl })
   const auditing = openAuditReads(database, { agent, signing, sealer: storage.sealer })
+  const evals = openEvals({
+    ...common,
+    ...replaying,
+    configuration,
+    openAgent,
+    principalNow,
+    box: secrets.box,
+    store: runStore,
+    openCalls,
+    artifacts,
+    observer,
+    publicUrl,
+  })
   let isStopping = false
   const services = {
     agent,
@@ -186,19 +199,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...running,
     ...callbacks.services,
     ...auditing,
-    ...openEvals({
-      ...common,
-      ...replaying,
-      configuration,
-      openAgent,
-      principalNow,
-      box: secrets.box,
-      store: runStore,
-      openCalls,
-      artifacts,
-      observer,
-      publicUrl,
-    }),
+    ...evals.services,
     ...openRecords({ database, store: runStore, openCalls, runs, historyTokens, now }),
     ...openSessions({ ...common, ...auditing, store: sessionStore, runs, artifacts }),
   }
@@ -231,6 +232,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const resources = stack.move()
   async function close(drainMs: number, noticeMs = 0): Promise<void> {
     isStopping = true
+    evals.stop()
     // A service without a database must stop too: other processes take the runs over when the lease expires.
     const logFailure = (step: Promise<void>) => step.catch((err: unknown) => log.error({ err }, 'A step of the shutdown failed'))
     await Promise.all([scheduling.stop(), runs.drain(drainMs), running.tools.drain(drainMs), pause(noticeMs)].map(logFailure))

@@ -44,9 +44,9 @@ interface EvalsOptions extends Pick<ReplayPorts, 'schemas' | 'clientTools' | 'im
 }
 
 interface OpenEvals {
-  datasets: Datasets
-  experiments: Experiments
-  experimentStore: ExperimentStore
+  services: { datasets: Datasets; experiments: Experiments; experimentStore: ExperimentStore }
+  /** Leaves the rest of experiments to other processes. */
+  stop(): void
 }
 
 /** Wires datasets and experiments, and starts to do the jobs of experiments. */
@@ -55,8 +55,7 @@ export function openEvals(options: EvalsOptions): OpenEvals {
   const datasets = createDatasetStore(database)
   const experiments = createExperimentStore(database)
   const shared = { store: experiments, datasets, openAgent, schemas, inUse: () => agent().config, now }
-  workOnExperiments(shared, options)
-  return {
+  const services = {
     datasets: createDatasets({
       store: datasets,
       findRun: createFindRunKey(store),
@@ -73,6 +72,7 @@ export function openEvals(options: EvalsOptions): OpenEvals {
     },
     experimentStore: experiments,
   }
+  return { services, stop: workOnExperiments(shared, options) }
 }
 
 /** Experiments of one process at the same time; they share the places of replays. */
@@ -86,7 +86,8 @@ type Shared = Pick<Parameters<typeof createReads>[0], 'now'> & {
   inUse(): AgentConfig
 }
 
-function workOnExperiments(shared: Shared, options: EvalsOptions): void {
+/** Does the jobs of experiments until the returned function is called. */
+function workOnExperiments(shared: Shared, options: EvalsOptions): () => void {
   const { agent, principalNow, box = plainBox, overload, running, clientTools, images, budgets, observer, publicUrl, newId, log } = options
   const concurrency = () => agent().config.evals.concurrency
 
@@ -114,5 +115,19 @@ function workOnExperiments(shared: Shared, options: EvalsOptions): void {
   }
 
   let work: ReturnType<typeof createWork> | undefined
-  options.jobs.handle('experiment', experimentsAtOnce, async (job, signal) => (await (work ??= createWork()))(job, signal))
+  const closing = new AbortController()
+  const stopJobs = options.jobs.handle('experiment', experimentsAtOnce, async (job, signal) => {
+    try {
+      return await (
+        await (work ??= createWork())
+      )(job, AbortSignal.any([signal, closing.signal]))
+    } catch (error) {
+      if (!closing.signal.aborted) throw error
+      return { kind: 'again', at: shared.now() }
+    }
+  })
+  return () => {
+    stopJobs()
+    closing.abort()
+  }
 }
