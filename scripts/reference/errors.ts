@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { errorTypes } from '../../src/error-types.ts'
 import { ServiceError, toErrorBody, type ErrorCode } from '../../src/errors.ts'
-import { openAiStatus, toOpenAiError } from '../../src/http/doors/openai/errors.ts'
+import { statusOfModelApi } from '../../src/http/doors/model-apis/errors.ts'
+import { toOpenAiError } from '../../src/http/doors/openai/errors.ts'
 import { toCode, toCodeBlock, toPage, toProse, toTable } from './markdown.ts'
 
 const entries = Object.entries(errorTypes).toSorted(([, one], [, other]) => one.status - other.status)
@@ -39,7 +40,7 @@ function toSection(status: number): string {
 function openAiSection(): string {
   const rows = entries.map(([code, { status, errorType }]) => {
     const { error } = toOpenAiError(toErrorBody(new ServiceError(code as ErrorCode, '')))
-    return { errorType, cells: [toCode(errorType), String(openAiStatus(status)), toCode(error.type), toCode(String(error.code))] }
+    return { errorType, cells: [toCode(errorType), String(statusOfModelApi(status)), toCode(error.type), toCode(String(error.code))] }
   })
   const unique = rows.filter(({ errorType }, index) => rows.findIndex((row) => row.errorType === errorType) === index)
   return `## OpenAI clients

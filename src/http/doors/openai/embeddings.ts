@@ -12,7 +12,7 @@ import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { disconnectSignal } from '../../reader.ts'
 import { openAiErrors } from './errors.ts'
-import { isAgent } from './parameters.ts'
+import { isAgent } from '../model-apis/parameters.ts'
 import { openAiRefusals } from './replies.ts'
 import { duringPhase } from '../../server/server-timing.ts'
 

@@ -5,7 +5,7 @@ import type { AgentConfig } from '../../../configuration/schema.ts'
 import { route } from '../../schemas/shared.ts'
 import type { App } from '../../server/app.ts'
 import { openAiErrors } from './errors.ts'
-import { refuseOtherModel } from './parameters.ts'
+import { refuseOtherModel } from '../model-apis/parameters.ts'
 import { Model, ModelList, openAiRefusals } from './replies.ts'
 
 const ModelParams = Type.Object({ model: Type.String({ description: 'The id of the agent, as listed by `GET /v1/models`.' }) })

@@ -16,7 +16,7 @@ import {
   waitingText,
   type FileText,
   type UrlCitation,
-} from '../output.ts'
+} from '../../model-apis/output.ts'
 
 /** The completion that a request gets: of its own run, or of the part behind an interruption of an earlier run. */
 export interface CompletionHead {

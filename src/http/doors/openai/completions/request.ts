@@ -3,18 +3,12 @@ import type { AgentConfig } from '../../../../configuration/schema.ts'
 import { invalid, type Fault } from '../../../../errors.ts'
 import type { BroughtCall } from '../../../../runs/run.ts'
 import type { ChatSource } from '../../core/open-chat.ts'
-import type { ToolOutput } from '../answered-run.ts'
+import type { ToolOutput } from '../../model-apis/answered-run.ts'
+import { toBroughtChat, type Entry, type Turn } from '../../model-apis/brought-chat.ts'
+import { refuseOtherModel, refuseParameters, toModelOptions, type ParameterRules } from '../../model-apis/parameters.ts'
 import { toPlainId } from '../ids.ts'
-import { toBroughtChat, toTurn, type Entry, type Turn } from '../messages.ts'
-import {
-  Reasoning,
-  refuseOtherModel,
-  refuseParameters,
-  toAnswerFormat,
-  toInstructions,
-  toModelOptions,
-  type ParameterRules,
-} from '../parameters.ts'
+import { toTurn } from '../messages.ts'
+import { Reasoning, toAnswerFormat, toInstructions } from '../parameters.ts'
 import { CompletionBody, type CompletionMessage } from './schemas.ts'
 import type { ChatBody } from '../../../schemas/chat.ts'
 

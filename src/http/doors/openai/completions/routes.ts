@@ -5,7 +5,7 @@ import { principalOf } from '../../../server/authenticate.ts'
 import { sendFailure } from '../../../server/error-reply.ts'
 import { openChat, type ChatServices } from '../../core/open-chat.ts'
 import { lastReceived, wholeRun } from '../../../../runs/parts.ts'
-import { answerRun, openAnswered, type OutputServices } from '../answered-run.ts'
+import { answerRun, openAnswered, type OutputServices } from '../../model-apis/answered-run.ts'
 import { streamCompletion, toCompletion, type CompletionHead } from './projection.ts'
 import { toCompletionRequest } from './request.ts'
 import { CompletionBody } from './schemas.ts'
@@ -13,6 +13,7 @@ import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } fro
 import { outcomeOf, type Exchange, type Opening } from '../../../reader.ts'
 import { sendRun } from '../../../send-run.ts'
 import { openAiErrors } from '../errors.ts'
+import { toCallId } from '../ids.ts'
 
 const question = 'What were the total sales by region?'
 const messages = [{ role: 'user', content: question }]
@@ -109,7 +110,8 @@ async function openCompletion(services: CompletionServices, exchange: Exchange, 
   const stream = body.stream === true
   const withUsage = body.stream_options?.include_usage === true
   const { source, outputs } = toCompletionRequest(body, services.agent().config)
-  const answered = outputs.length > 0 && (await answerRun(services, principalOf(request), { outputs, at: ['body', 'messages'] }))
+  const answered =
+    outputs.length > 0 && (await answerRun(services, principalOf(request), { outputs, at: ['body', 'messages'], toId: toCallId }))
   const head = { created: Math.floor(Date.now() / 1000), model, metadata: metadata ?? undefined }
   if (answered) {
     const { key, part } = answered

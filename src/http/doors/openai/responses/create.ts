@@ -10,10 +10,11 @@ import { openForReply, type Exchange, type OpenChat, type Opening } from '../../
 import { principalOf } from '../../../server/authenticate.ts'
 import { setSessionId } from '../../../server/request-headers.ts'
 import { toNewChat, type ChatSource, openChat, type ChatServices } from '../../core/open-chat.ts'
-import { answerRun, openAnswered, type OutputServices } from '../answered-run.ts'
-import { toToolCallId } from '../ids.ts'
+import { answerRun, openAnswered, type OutputServices } from '../../model-apis/answered-run.ts'
+import { toCallId, toToolCallId } from '../ids.ts'
 import { storedInput } from '../item-lists.ts'
-import { refuseOtherModel, toInstructions } from '../parameters.ts'
+import { refuseOtherModel } from '../../model-apis/parameters.ts'
+import { toInstructions } from '../parameters.ts'
 import { finalOutputs, toInputItems, toItems, toResponseChat, type Item } from './input.ts'
 import { refuseUnsupported, toChatOptions, toResponseFields } from './parameters.ts'
 import { countParts, upToPart } from './parts.ts'
@@ -91,6 +92,7 @@ async function resume(
   const answered = await answerRun(services, principalOf(exchange.request), {
     outputs,
     at: ['body', 'input'],
+    toId: toCallId,
     accepts: (run) => partEchoOf(run, 1) !== undefined,
     prepare: async (run, before) => {
       const { request } = run

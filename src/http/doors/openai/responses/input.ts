@@ -1,5 +1,6 @@
 import { invalid, type Fault } from '../../../../errors.ts'
-import { type InputMessage, toBroughtChat, type BroughtChat, type Entry, toTurn } from '../messages.ts'
+import { toBroughtChat, type BroughtChat, type Entry } from '../../model-apis/brought-chat.ts'
+import { type InputMessage, toTurn } from '../messages.ts'
 import type { InputItem, ResponseBody } from './schemas.ts'
 import type { BroughtCall } from '../../../../runs/run.ts'
 import { toPlainId } from '../ids.ts'

@@ -1,7 +1,7 @@
 import type { PendingCall } from '../../../../agent/approval.ts'
 import type { LastEvent } from '../../../../runs/run.ts'
 import type { Citation } from '../../../../sessions/message.ts'
-import { toWebCitations, type UrlCitation } from '../output.ts'
+import { toWebCitations, type UrlCitation } from '../../model-apis/output.ts'
 import { toCallIds } from '../ids.ts'
 
 /** Output items of a response. */

@@ -2,7 +2,7 @@ import type { AnswerFile } from '../../../../artifacts/answer-files.ts'
 import type { LastEvent, LoggedEvent } from '../../../../runs/run.ts'
 import { errorOf } from '../../../../runs/log/outcome.ts'
 import { toItemId } from '../ids.ts'
-import { toFileText, waitingText } from '../output.ts'
+import { toFileText, waitingText } from '../../model-apis/output.ts'
 import { Segments } from '../../texts.ts'
 import {
   statusOf,

@@ -1,13 +1,13 @@
 import type { Principal } from '../../../access/permissions.ts'
 import { invalid, ServiceError, type Fault } from '../../../errors.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
+import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import { answerCalls, isOpen, type AnswerServices, type RunPart } from '../../../runs/parts.ts'
 import type { LoggedEvent, RunKey } from '../../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../../runs/run-store.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
 import { followRun, type Exchange, type Opening, type ReaderServices } from '../../reader.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
-import { toCallId } from './ids.ts'
 
 export interface OutputServices extends AnswerServices {
   openCalls: Pick<ApprovalStore, 'clientCalls' | 'ofRun'>
@@ -16,9 +16,11 @@ export interface OutputServices extends AnswerServices {
 
 /** The output of a call that the service, or another service, has requested. */
 export interface ToolOutput {
-  /** Id without the prefix of OpenAI's API. */
+  /** Id without the prefix of the protocol. */
   callId: string
   output: string
+  /** True for an output that is the message of an error. */
+  isError?: boolean
 }
 
 /** The run that the outputs of a request belong to, and the part that answers the request. */
@@ -32,6 +34,8 @@ interface Outputs {
   outputs: readonly ToolOutput[]
   /** Location of the outputs in the request. */
   at: Fault['loc']
+  /** The id of a call in the protocol. */
+  toId(callId: string): string
   /** False where the outputs of the run are history for the route. Default: true. */
   accepts?(run: StoredRun): boolean
   /** Called before the first output is stored. `before`: the events up to the calls. */
@@ -48,7 +52,7 @@ const pastCodes = new Set(['already_decided', 'not_interrupted', 'not_found', 'g
 export async function answerRun(
   services: OutputServices,
   principal: Principal,
-  { outputs, at, accepts, prepare }: Outputs,
+  { outputs, at, toId, accepts, prepare }: Outputs,
 ): Promise<AnsweredRun | undefined> {
   const calls = await services.openCalls.clientCalls(
     principal,
@@ -65,8 +69,8 @@ export async function answerRun(
       principal,
       run,
       toDecisions: (open) => {
-        if (run.status === 'interrupted') refuseMissing(open, outputs, at)
-        return outputs.map(({ callId, output }) => ({ callId, decision: 'output', output }))
+        if (run.status === 'interrupted') refuseMissing(open, { outputs, at, toId })
+        return outputs.map(toDecision)
       },
       prepare: async (before) => prepare?.(run, before),
     })
@@ -77,6 +81,10 @@ export async function answerRun(
   }
 }
 
+function toDecision({ callId, output, isError }: ToolOutput): RequestedDecision {
+  return isError ? { callId, decision: 'error', error: output } : { callId, decision: 'output', output }
+}
+
 /** Follows the run that the outputs of the request have resumed. */
 export function openAnswered(services: ReaderServices, { request, reply }: Exchange, { key, sessionId }: AnsweredRun): Opening {
   setSessionId(request, reply, sessionId)
@@ -84,9 +92,9 @@ export function openAnswered(services: ReaderServices, { request, reply }: Excha
   return { chat: followRun(services, { request, reply }, key) }
 }
 
-function refuseMissing(calls: readonly DecidedCall[], outputs: readonly ToolOutput[], at: Fault['loc']): void {
+function refuseMissing(calls: readonly DecidedCall[], { outputs, at, toId }: Pick<Outputs, 'outputs' | 'at' | 'toId'>): void {
   const answered = new Set(outputs.map(({ callId }) => callId))
   const missing = calls.filter((call) => call.by === 'client' && isOpen(call) && !answered.has(call.callId))
   if (missing.length === 0) return
-  throw invalid(at, `each tool call needs its output; missing: ${missing.map(({ callId }) => toCallId(callId)).join(', ')}`)
+  throw invalid(at, `each tool call needs its output; missing: ${missing.map(({ callId }) => toId(callId)).join(', ')}`)
 }

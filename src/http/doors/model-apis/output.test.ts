@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { fileFields, toFileText } from './output.ts'
-import { toMessage, toTurn } from './messages.ts'
+import { toMessage } from './brought-chat.ts'
+import { toTurn } from '../openai/messages.ts'
 
 const fileOf = (name: string, url?: string) => ({ file_name: name, ...(url && { download_url: url }) }) as AnswerFile
 
