@@ -59,6 +59,11 @@ export function isOfBudget({ details }: ErrorBody): boolean {
   return details?.error_type === errorTypes.budget_exceeded.errorType
 }
 
+/** True where the process has no room for the request at the moment. */
+export function isOverload({ details }: ErrorBody): boolean {
+  return details?.error_type === errorTypes.overloaded.errorType
+}
+
 /** Seconds until a retry makes sense after an error of which only the body is known, such as the stored error of a run. */
 export function retryAfterOf({ details }: ErrorBody): number | undefined {
   if (typeof details?.['resets_at'] === 'string') return Math.max(1, Math.ceil((Date.parse(details['resets_at']) - Date.now()) / 1000))

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { errorTypes } from '../../src/error-types.ts'
 import { ServiceError, toErrorBody, type ErrorCode } from '../../src/errors.ts'
 import { statusOfModelApi } from '../../src/http/doors/model-apis/errors.ts'
+import { anthropicStatus, toAnthropicError } from '../../src/http/doors/anthropic/errors.ts'
 import { toOpenAiError } from '../../src/http/doors/openai/errors.ts'
 import { toCode, toCodeBlock, toPage, toProse, toTable } from './markdown.ts'
 
@@ -11,7 +12,7 @@ const entries = Object.entries(errorTypes).toSorted(([, one], [, other]) => one.
 export function errorsPage(): string {
   const head = { title: 'Errors', description: 'Every error type of the service: its HTTP status, when it happens and what to do.' }
   const statuses = [...new Set(entries.map(([, { status }]) => status))]
-  return toPage(head, [introduction, ...statuses.map(toSection), openAiSection(), jsonRpcSection])
+  return toPage(head, [introduction, ...statuses.map(toSection), openAiSection(), anthropicSection(), jsonRpcSection])
 }
 
 const example = toErrorBody(new ServiceError('forbidden', 'RBAC: access denied: this key lacks the permission chat.'))
@@ -42,15 +43,34 @@ function openAiSection(): string {
     const { error } = toOpenAiError(toErrorBody(new ServiceError(code as ErrorCode, '')))
     return { errorType, cells: [toCode(errorType), String(statusOfModelApi(status)), toCode(error.type), toCode(String(error.code))] }
   })
-  const unique = rows.filter(({ errorType }, index) => rows.findIndex((row) => row.errorType === errorType) === index)
   return `## OpenAI clients
 
 Routes under \`/v1\` answer in the shape of OpenAI's API: \`{"error": {message, type, param, code}}\`. A 422 is a 400 there.
 
-${toTable(
-  ['Type', 'Status', 'type', 'code'],
-  unique.map(({ cells }) => cells),
-)}`
+${toTable(['Type', 'Status', 'type', 'code'], unique(rows))}`
+}
+
+interface ErrorRow {
+  errorType: string
+  cells: string[]
+}
+
+/** The cells of the first row of each type. */
+function unique(rows: readonly ErrorRow[]): string[][] {
+  return rows.filter(({ errorType }, index) => rows.findIndex((row) => row.errorType === errorType) === index).map(({ cells }) => cells)
+}
+
+function anthropicSection(): string {
+  const rows = entries.map(([code, { errorType }]) => {
+    const body = toErrorBody(new ServiceError(code as ErrorCode, ''))
+    return { errorType, cells: [toCode(errorType), String(anthropicStatus(body)), toCode(toAnthropicError(body, '').error.type)] }
+  })
+  return `## Anthropic clients
+
+\`/v1/messages\`, and other routes under \`/v1\` for requests with the header \`anthropic-version\`, answer in the shape of Anthropic's API:
+\`{"type": "error", "error": {type, message}, "request_id"}\`. A 422 is a 400 there, and an overload 529.
+
+${toTable(['Type', 'Status', 'type'], unique(rows))}`
 }
 
 const jsonRpcSection = `## MCP and A2A clients

@@ -3,7 +3,7 @@ import type { Settings } from '../settings/settings.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Fields redacted from log entries, in case code logs request headers by mistake. */
-const redact = ['req.headers["x-service-access"]', 'req.headers.authorization', 'headers["x-service-access"]', 'headers.authorization']
+const redact = ['["x-service-access"]', '.authorization', '["x-api-key"]'].flatMap((field) => [`req.headers${field}`, `headers${field}`])
 
 interface LoggerOptions {
   isQuiet: boolean

@@ -1,6 +1,7 @@
 import { a2aHttpRoutes } from './doors/a2a/http-binding.ts'
 import { a2aRoutes } from './doors/a2a/routes.ts'
 import { agUiRoutes } from './doors/ag-ui/routes.ts'
+import { messagesRoutes } from './doors/anthropic/routes.ts'
 import { asyncRoutes } from './doors/core/async.ts'
 import { chatRoutes } from './doors/core/chat.ts'
 import { runStreamRoute } from './doors/core/run-stream.ts'
@@ -54,6 +55,7 @@ export const routes = [
   ...storedResponseRoutes,
   ...conversationRoutes,
   ...fileRoutes,
+  messagesRoutes,
   agUiRoutes,
   uiChatRoutes,
   // What the service keeps.

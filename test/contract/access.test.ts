@@ -127,6 +127,8 @@ const openAiRoutes = [
   ['GET', '/v1/models', 'chat'],
   ['GET', '/v1/models/{model}', 'chat'],
   ['POST', '/v1/chat/completions', 'chat'],
+  ['POST', '/v1/messages', 'chat'],
+  ['POST', '/v1/messages/count_tokens', 'chat'],
   ['POST', '/v1/embeddings', 'chat'],
   ['POST', '/v1/responses', 'chat'],
   ['GET', '/v1/responses/{response_id}', 'runs.read'],

@@ -44,6 +44,8 @@ const questions: Record<string, (id: string) => Sent> = {
   'a response': () => ({ path: '/v1/responses', body: { model, input: 'Hi.' } }),
   'a streamed response': () => ({ path: '/v1/responses', body: { model, input: 'Hi.', stream: true } }),
   'a background response': () => ({ path: '/v1/responses', body: { model, input: 'Hi.', background: true, stream: true } }),
+  'a message of Anthropic': () => ({ path: '/v1/messages', body: { model, max_tokens: 9, ...chat } }),
+  'a streamed message of Anthropic': () => ({ path: '/v1/messages', body: { model, max_tokens: 9, ...chat, stream: true } }),
   'AG-UI': (id) => ({ path: '/ag-ui', body: { threadId: id, runId: id, messages: [{ id: 'u', ...user }] } }),
   'a page of the AI SDK': (id) => ({ path: '/ui/chat', body: { id, messages: [pageMessage] } }),
   A2A: () => ({ path: '/a2a', headers: a2a, body: rpc('SendMessage', { message }) }),
@@ -157,6 +159,19 @@ test('An answer to a call holds the memory of its body no longer than until the 
       const { body } = await service.client.request('POST', '/v1/responses', { body: question })
       const input = [{ type: 'function_call_output', call_id: body.output[0].call_id, output: 'Lund' }]
       return { path: '/v1/responses', body: { model, input, previous_response_id: body.id, tools } }
+    })
+    await runTogether(service, await Promise.all(requests), modelIsAsked(service))
+  })
+  await t.test('a message of Anthropic', async () => {
+    const messages = [{ role: 'user', content: 'Locate.' }]
+    const brought = [{ name: 'locate', input_schema: { type: 'object' } }]
+    const asked = { model, max_tokens: 9, tools: brought }
+    const requests = each(async () => {
+      const { body } = await service.client.request('POST', '/v1/messages', { body: { ...asked, messages } })
+      const { content } = body
+      const result = { type: 'tool_result', tool_use_id: content.at(-1).id, content: 'Lund' }
+      const answered = [...messages, { role: 'assistant', content }, { role: 'user', content: [result] }]
+      return { path: '/v1/messages', body: { ...asked, messages: answered } }
     })
     await runTogether(service, await Promise.all(requests), modelIsAsked(service))
   })

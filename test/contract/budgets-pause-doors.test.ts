@@ -43,6 +43,16 @@ test('Pause: OpenAI clients read which budget is used up, and get the rest with 
   assert.equal((await ask()).body.choices[0].message.content, 'It is done.')
 })
 
+test('Pause: clients of Anthropic read which budget is used up, and get the rest with the same request', async (t) => {
+  const { post, extend } = await start(t)
+  const ask = () => post('/v1/messages', { model: 'agent-core', max_tokens: 32_000, messages })
+  const { body } = await ask()
+  assert.match(body.content[0].text, sentence)
+  assert.deepEqual([body.stop_reason, body.budget_required.budget, body.approval_required], ['end_turn', 'caller-day', undefined])
+  assert.equal((await extend()).status, 200)
+  assert.equal((await ask()).body.content[0].text, 'It is done.')
+})
+
 test('Pause: a response of OpenAI is incomplete and names the budget', async (t) => {
   const { post } = await start(t)
   const { body } = await post('/v1/responses', { model: 'agent-core', input: 'Refund order 7.' })

@@ -194,6 +194,7 @@ test('Console: the cookie opens no other door', async (t) => {
     ['GET', '/v1/models'],
     ['POST', '/v1/chat/completions'],
     ['POST', '/v1/responses'],
+    ['POST', '/v1/messages'],
     ['POST', '/mcp'],
     ['POST', '/a2a'],
     // A session must not make another session, which would outlive a sign-out.

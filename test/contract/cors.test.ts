@@ -39,6 +39,7 @@ test('CORS: a preflight is answered without a key, for every door, an unknown pa
     '/core/v1/chain',
     '/core/v1/runs/r',
     '/v1/chat/completions',
+    '/v1/messages',
     '/mcp',
     '/a2a',
     '/health',

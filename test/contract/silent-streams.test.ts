@@ -52,6 +52,7 @@ test('Streaming: over every protocol, the stream of a queued run begins with a k
     firstOf(service, '/core/v1/chain_streaming', { messages: [message] }, busy),
     firstOf(service, '/v1/chat/completions', { model: 'agent', messages: [message], stream: true }, busy),
     firstOf(service, '/v1/responses', { model: 'agent', input: 'go', stream: true }, busy),
+    firstOf(service, '/v1/messages', { model: 'agent', messages: [message], max_tokens: 9, stream: true }, busy),
     firstOf(service, '/a2a', a2a, { 'a2a-version': '1.0' }),
     firstOf(service, '/mcp', mcp, { 'mcp-protocol-version': '2025-06-18' }),
   ])
@@ -85,6 +86,7 @@ test('Headers: a repeat without session-id gets the session of the first, also w
     ['/core/v1/chain_streaming', { messages: [message] }],
     ['/v1/chat/completions', { model: 'agent', messages: [message], stream: true }],
     ['/v1/responses', { model: 'agent', input: 'go', stream: true }],
+    ['/v1/messages', { model: 'agent', messages: [message], max_tokens: 9, stream: true }],
   ] as const
   const pairs = chats.map(async ([path, body], n) => {
     const id = { 'request-id': `r${n}` }

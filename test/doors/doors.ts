@@ -115,6 +115,43 @@ const completions =
     await ask([asked, ...outputs], `${id}-2`)
   }
 
+const anthropic =
+  (stream: boolean): Door =>
+  async (visit) => {
+    const { scenario, question, id, send } = visit
+    const asked = { role: 'user', content: question }
+    const ask = (more: object[] = [], requestId = id) =>
+      send(
+        'POST',
+        '/v1/messages',
+        {
+          ...{ model: 'agent-core', max_tokens: 1000, messages: [asked, ...more], thinking: { type: 'enabled', budget_tokens: 1024 } },
+          ...(stream && { stream }),
+          ...(scenario.clientTool && { tools: [{ ...clientTool, schema: undefined, input_schema: clientToolSchema }] }),
+          ...(scenario.schema && { output_config: { format: { type: 'json_schema', schema: answerSchema } } }),
+        },
+        { 'request-id': requestId },
+      )
+    const first = await ask()
+    if (!scenario.clientTool) return void (await decideAll(visit, first, () => ask()).then(() => ask()))
+    const uses = values(first).flatMap(({ content = [], content_block: block }) =>
+      [...content, block].filter((one) => one?.type === 'tool_use'),
+    )
+    if (uses.length === 0) return
+    const isError = scenario.answer === 'error'
+    const results = uses.map((use) => {
+      const content = isError ? 'No signal.' : [{ type: 'text', text: '{"rain":true}' }]
+      return { type: 'tool_result', tool_use_id: use.id, content, ...(isError && { is_error: true }) }
+    })
+    await ask(
+      [
+        { role: 'assistant', content: uses },
+        { role: 'user', content: results },
+      ],
+      `${id}-2`,
+    )
+  }
+
 interface FunctionCall {
   id: string
   type: 'function'
@@ -305,6 +342,8 @@ export const doors: Record<string, Door> = {
   'completions-stream': completions(true),
   'responses-json': responses(false),
   'responses-stream': responses(true),
+  'anthropic-json': anthropic(false),
+  'anthropic-stream': anthropic(true),
   'ag-ui': agUi,
   'ui-chat': uiChat,
   'a2a-rpc': a2a(rpc('SendMessage'), rpcTask),

@@ -98,7 +98,7 @@ function mapFields<V, R>(fields: Record<string, V>, toValue: (value: V, name: st
 /** The opening text of the document, in Markdown. */
 export const introduction = `One configured AI agent behind HTTP: chats, sessions, runs, tools and files.
 
-**Access key.** \`agent-core serve --init\` writes the first key to \`.agent-core/admin.key\`; \`agent-core keys create\` and \`POST /core/v1/keys\` make more. Send it as \`x-service-access: <key>\` or \`authorization: Bearer <key>\`. Each route needs a permission, which the roles of the key grant: 403 names the one that is missing.
+**Access key.** \`agent-core serve --init\` writes the first key to \`.agent-core/admin.key\`; \`agent-core keys create\` and \`POST /core/v1/keys\` make more. Send it as \`x-service-access: <key>\`, \`authorization: Bearer <key>\` or \`x-api-key: <key>\`. Each route needs a permission, which the roles of the key grant: 403 names the one that is missing.
 
 **Ids.** Each reply has a \`request-id\`; replies that belong to a session have a \`session-id\`. Send ids of your own, or let the service make them.
 
@@ -128,6 +128,7 @@ export const tags: readonly { name: string; description: string }[] = [
   { name: 'Datasets', description: 'Examples of what the agent is asked, from runs or written by hand.' },
   { name: 'Experiments', description: 'Replays of datasets with variants of the agent, in which nothing is written.' },
   { name: 'OpenAI', description: 'The agent for OpenAI clients, at the base URL `<address>/v1`.' },
+  { name: 'Anthropic', description: 'The agent for clients of Anthropic’s Messages API, at the address of the service.' },
   { name: 'Protocols', description: 'The agent for MCP clients and for other agents (A2A).' },
   { name: 'Console', description: 'Sign-in of the web console.' },
   { name: 'Health', description: 'Probes for load balancers and orchestrators.' },

@@ -103,9 +103,10 @@ export function principalOf(request: FastifyRequest): Principal {
   return request.principal
 }
 
-/** The key of a request; empty without one. */
+/** The key of a request; empty without one. Clients of Anthropic's API send `x-api-key`. */
 export function tokenOf({ headers }: FastifyRequest): string {
   const key = headers['x-service-access']
   if (typeof key === 'string' && key !== '') return key
-  return /^bearer +([^ ].*)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+  const anthropicKey = headers['x-api-key']
+  return /^bearer +([^ ].*)$/i.exec(headers.authorization ?? '')?.[1] ?? (typeof anthropicKey === 'string' ? anthropicKey : '')
 }

@@ -44,7 +44,7 @@ export function acceptsCookie({ routeOptions }: FastifyRequest): boolean {
 
 /** True for a request with a key, valid or not: its cookie is ignored. */
 export function hasKeyHeader({ headers }: FastifyRequest): boolean {
-  return headers['x-service-access'] !== undefined || headers.authorization !== undefined
+  return ['x-service-access', 'authorization', 'x-api-key'].some((name) => headers[name] !== undefined)
 }
 
 /** A read changes nothing: it needs no token, and does not count against the rate limit of the session. */

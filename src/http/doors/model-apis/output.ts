@@ -1,8 +1,11 @@
+import type { PendingCall } from '../../../agent/approval.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { linkPath } from '../../../artifacts/signed-links.ts'
 import type { Citation, UsageEntry } from '../../../sessions/message.ts'
 import { toWaitingFields, toWaitingText, type WaitingFields } from '../../../runs/approvals/approval-view.ts'
-import type { LastEvent } from '../../../runs/run.ts'
+import type { RunPart } from '../../../runs/parts.ts'
+import type { LastEvent, LoggedEvent } from '../../../runs/run.ts'
+import { Segments } from '../texts.ts'
 
 /** A link in a text, as OpenAI describes citations. The indexes count characters of the whole text; the end is exclusive. */
 export interface UrlCitation {
@@ -77,6 +80,44 @@ export function approvalFields(requestId: string, last: LastEvent): WaitingField
 export function waitingText(requestId: string, last: LastEvent): string {
   const calls = last.type === 'interrupt' ? last.calls.filter(({ by }) => by !== 'client') : []
   return calls.length === 0 ? '' : toWaitingText(requestId, calls)
+}
+
+/** The calls of client tools that wait for their output; empty for none. */
+export function clientCallsOf(last: LastEvent): readonly PendingCall[] {
+  return last.type === 'interrupt' ? last.calls.filter(({ by }) => by === 'client') : []
+}
+
+interface AnswerParts {
+  part: RunPart
+  /** The events of the part. */
+  events: readonly LoggedEvent[]
+  /** The last event, as the client of the part gets the event. */
+  last: LastEvent
+  output: string
+  hasSchema: boolean
+}
+
+/** The text of an answer that is sent in one piece. The answer so far leaves out the text in front of calls that the agent itself made in the same turn. */
+export function toAnswerText({ part, events, last, output, hasSchema }: AnswerParts): string {
+  const hasAnswer = part.open.length === 0 && !(hasSchema && last.type === 'interrupt')
+  if (!hasAnswer) return ''
+  return clientCallsOf(last).length > 0 ? lastSegment(events) : output
+}
+
+/** The text in front of the last calls. */
+function lastSegment(events: readonly LoggedEvent[]): string {
+  const segments = new Segments({ isHeld: false })
+  let text = ''
+  for (const event of events) {
+    const piece = segments.take(event)
+    if (piece) text = piece.startsSegment ? piece.text : text + piece.text
+  }
+  return text
+}
+
+/** Links follow an answer in words. An answer with a schema is JSON alone. */
+export function linksBehind(last: LastEvent, files: readonly AnswerFile[], length: number): FileText {
+  return toFileText(last.type === 'end' && last.structured ? [] : files, length)
 }
 
 /** The token counts of a run, summed over its models. */

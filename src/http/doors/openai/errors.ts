@@ -29,7 +29,6 @@ export function toOpenAiError(error: ErrorBody): OpenAiError {
 
 /** The errors of the routes for OpenAI clients, which read the request id from `x-request-id`. */
 export const openAiErrors: ErrorShape = {
-  prefix: '/v1',
   requestIdHeader: 'x-request-id',
   bodyErrors: {},
   ...withoutFutileRetries((reply, error) => reply.code(statusOfModelApi(error.status_code)).send(toOpenAiError(error))),

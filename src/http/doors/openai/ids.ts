@@ -1,5 +1,3 @@
-import { hash } from 'node:crypto'
-
 /**
  * Ids of OpenAI's objects. All ids are derived from the ids of runs, calls and sessions, so nothing is stored twice. `~` and `_` separate the parts:
  * `~` is no character of a request id or session id.
@@ -43,15 +41,6 @@ export function toCallId(callId: string): string {
 /** The two ids of a call of a client tool in a response: of the item, and of the call. */
 export function toCallIds(callId: string): { id: string; call_id: string } {
   return { id: `fc_${callId}`, call_id: toCallId(callId) }
-}
-
-const ownCall = /^call_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
-
-/** The id of a call in a form that every provider accepts. Ids of other services that do not fit are replaced, always by the same id. */
-export function toPlainId(id: string): string {
-  const own = ownCall.exec(id)?.[1]
-  if (own !== undefined) return own
-  return /^[A-Za-z0-9_-]{1,64}$/.test(id) ? id : `call_${hash('sha256', id).slice(0, 24)}`
 }
 
 /** The tool call of `call_<id>` or `fc_<id>`; other clients' ids are returned as they are. */

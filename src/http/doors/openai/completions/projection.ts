@@ -9,12 +9,13 @@ import { toOpenAiError, type OpenAiError } from '../errors.ts'
 import { toCallId } from '../ids.ts'
 import {
   approvalFields,
+  clientCallsOf,
   fileFields,
-  toFileText,
+  linksBehind,
+  toAnswerText,
   tokensSince,
   toWebCitations,
   waitingText,
-  type FileText,
   type UrlCitation,
 } from '../../model-apis/output.ts'
 
@@ -42,10 +43,8 @@ export function toCompletion(head: CompletionHead, body: AnswerBody, { log, hasS
   const last = lastOfPart(part, log.events.at(-1) as LastEvent)
   const { output, generated_artifacts: files } = body
   const calls = functionCallsOf(last)
-  // The answer so far leaves out the text in front of calls that the agent itself made in the same turn.
-  const answer = calls.length > 0 ? lastSegment(events) : output
-  const hasAnswer = part.open.length === 0 && !(hasSchema && last.type === 'interrupt')
-  const text = [hasAnswer ? answer : '', waitingText(requestId, last)].filter((piece) => piece !== '').join('\n\n')
+  const answer = toAnswerText({ part, events, last, output, hasSchema })
+  const text = [answer, waitingText(requestId, last)].filter((piece) => piece !== '').join('\n\n')
   const links = linksBehind(last, files, text.length)
   const content = text + links.text
   const thoughts = new Thoughts()
@@ -68,17 +67,6 @@ export function toCompletion(head: CompletionHead, body: AnswerBody, { log, hasS
     ...approvalFields(requestId, last),
     ...fileFields(files),
   }
-}
-
-/** The text in front of the last calls. */
-function lastSegment(events: readonly LoggedEvent[]): string {
-  const segments = new Segments({ isHeld: false })
-  let text = ''
-  for (const event of events) {
-    const piece = segments.take(event)
-    if (piece) text = piece.startsSegment ? piece.text : text + piece.text
-  }
-  return text
 }
 
 /** A `chat.completion.chunk` without the fields that all chunks share, or what follows the chunks. */
@@ -190,8 +178,7 @@ interface FunctionCall {
 
 /** The calls that a completion ends with; empty for none. */
 function functionCallsOf(last: LastEvent): FunctionCall[] {
-  const calls = last.type === 'interrupt' ? last.calls.filter(({ by }) => by === 'client') : []
-  return calls.map(({ callId, tool, input }) => {
+  return clientCallsOf(last).map(({ callId, tool, input }) => {
     return { id: toCallId(callId), type: 'function', function: { name: tool, arguments: JSON.stringify(input) } }
   })
 }
@@ -209,11 +196,6 @@ function finishReasonOf(last: LastEvent): FinishReason {
   if (last.type === 'interrupt') return last.calls.some(({ by }) => by === 'client') ? 'tool_calls' : 'stop'
   if (last.reason === 'content_filter') return last.reason
   return last.reason === 'stop' ? 'stop' : 'length'
-}
-
-/** Links follow an answer in words. An answer with a schema is JSON alone. */
-function linksBehind(last: LastEvent, files: readonly AnswerFile[], length: number): FileText {
-  return toFileText(last.type === 'end' && last.structured ? [] : files, length)
 }
 
 /** The web pages that the answer rests on. `offset`: the place of the answer in the content. */

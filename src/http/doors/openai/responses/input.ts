@@ -3,7 +3,7 @@ import { toBroughtChat, type BroughtChat, type Entry } from '../../model-apis/br
 import { type InputMessage, toTurn } from '../messages.ts'
 import type { InputItem, ResponseBody } from './schemas.ts'
 import type { BroughtCall } from '../../../../runs/run.ts'
-import { toPlainId } from '../ids.ts'
+import { toPlainId } from '../../model-apis/call-ids.ts'
 
 /** The input of a request, as items whose fields fit their types. */
 

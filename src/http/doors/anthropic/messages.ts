@@ -1,0 +1,168 @@
+import { toFileName } from '../../../artifacts/file-name.ts'
+import { invalid, labelOf, type Fault } from '../../../errors.ts'
+import { isDeeper, maxJsonDepth } from '../../../json/shape.ts'
+import type { SentFile } from '../../../runs/attachments/sent-files.ts'
+import type { BroughtCall } from '../../../runs/run.ts'
+import type { ToolOutput } from '../model-apis/answered-run.ts'
+import type { Entry, Image, Turn } from '../model-apis/brought-chat.ts'
+import { toPlainId } from '../model-apis/call-ids.ts'
+import { toUploadId } from '../openai/files.ts'
+import type { Block, SentMessage } from './schemas.ts'
+
+/** Messages of Anthropic's API as a conversation. */
+
+type Loc = Fault['loc']
+
+/** A conversation, and what its last message has. */
+export interface Conversation {
+  entries: Entry[]
+  /** The outputs of calls in the last message; empty for none. */
+  outputs: ToolOutput[]
+  /** What the last message has beside outputs; undefined for nothing. */
+  beside: Turn | undefined
+}
+
+/** Each call must have its result in the message behind, and each result its call in the message before. */
+export function toConversation(messages: readonly SentMessage[], at: Loc): Conversation {
+  const entries: Entry[] = []
+  let outputs: ToolOutput[] = []
+  let beside: Turn | undefined
+  for (const [index, message] of messages.entries()) {
+    const loc = [...at, index, 'content']
+    const turn = toTurn(message, loc)
+    const calls = message.role === 'assistant' ? toCalls(blocksOf(message), messages[index + 1], loc) : []
+    outputs = message.role === 'user' ? toOutputs(blocksOf(message), messages[index - 1], loc) : []
+    beside = turn.content !== '' || turn.images.length > 0 || turn.files.length > 0 ? turn : undefined
+    if (calls.length > 0) entries.push({ ...turn, calls })
+    else if (outputs.length === 0 || beside) entries.push(turn)
+  }
+  return { entries, outputs, beside }
+}
+
+function blocksOf({ content }: Pick<SentMessage, 'content'>): readonly Block[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content
+}
+
+/** Texts of the assistant were blocks of their own in a stream. */
+const separators = { user: '\n', system: '\n', assistant: '\n\n' } as const
+
+/** The texts, images and files of a message. Pictures and documents in results of tools count as those of the message. */
+function toTurn(message: SentMessage, at: Loc): Turn {
+  const { role } = message
+  const turn: Turn = { role, content: '', images: [], files: [] }
+  const texts: string[] = []
+  for (const [index, block] of blocksOf(message).entries()) {
+    const loc = [...at, index]
+    if (block.type === 'text') texts.push(toText(block.text, [...loc, 'text']))
+    else if (role === 'user') addBlock(turn, texts, block, loc)
+    else if (role === 'system') throw invalid([...loc, 'type'], 'a system message has only blocks of type text')
+  }
+  return { ...turn, content: texts.filter((text) => text !== '').join(separators[role]) }
+}
+
+function addBlock(turn: Turn, texts: string[], block: Block, at: Loc): void {
+  switch (block.type) {
+    case 'image':
+      turn.images.push(toImage(block, at))
+      return
+    case 'document':
+      turn.files.push(toFile(block, at))
+      if (block.context) texts.push(block.context)
+      return
+    case 'search_result':
+      texts.push(
+        [block.title, block.source, ...textsIn(block.content, [...at, 'content'])].filter((text) => typeof text === 'string').join('\n'),
+      )
+      return
+    case 'tool_result': {
+      const { images, files } = resultOf(block, at)
+      turn.images.push(...images)
+      turn.files.push(...files)
+      return
+    }
+    default:
+      throw invalid([...at, 'type'], 'is not supported: text, image, document, search_result or tool_result', 'unsupported_parameter')
+  }
+}
+
+function toText(text: unknown, at: Loc): string {
+  if (typeof text !== 'string') throw invalid(at, 'is required', 'missing')
+  return text
+}
+
+function textsIn(content: Block['content'], at: Loc): string[] {
+  if (typeof content === 'string') return [content]
+  return Array.isArray(content) ? content.map(({ text }, index) => toText(text, [...at, index, 'text'])) : []
+}
+
+/** What a `tool_result` has. */
+function resultOf({ content }: Block, at: Loc): Turn {
+  if (typeof content !== 'string' && !Array.isArray(content)) return { role: 'user', content: '', images: [], files: [] }
+  const turn = toTurn({ role: 'user', content }, [...at, 'content'])
+  return { ...turn, content: turn.content || [...turn.images.map(() => '[image]'), ...turn.files.map(() => '[file]')].join(' ') }
+}
+
+function usesIn(message: SentMessage | undefined): readonly Block[] {
+  return message?.role === 'assistant' ? blocksOf(message).filter(({ type }) => type === 'tool_use') : []
+}
+
+/** The calls of a message, with the results in the message behind. */
+function toCalls(blocks: readonly Block[], next: SentMessage | undefined, at: Loc): BroughtCall[] {
+  const results = new Map((next?.role === 'user' ? blocksOf(next) : []).map((block) => [block.tool_use_id, block]))
+  const calls: BroughtCall[] = []
+  for (const [index, { type, id, name, input }] of blocks.entries()) {
+    if (type !== 'tool_use') continue
+    const loc = [...at, index]
+    if (typeof id !== 'string') throw invalid([...loc, 'id'], 'is required', 'missing')
+    if (typeof name !== 'string') throw invalid([...loc, 'name'], 'is required', 'missing')
+    if (isDeeper(input, maxJsonDepth)) throw invalid([...loc, 'input'], 'is nested too deeply')
+    const result = results.get(id)
+    if (!result) throw invalid([...loc, 'id'], `the call ${id} needs a tool_result in the message behind`)
+    results.delete(id)
+    calls.push({ id: toPlainId(id), name, arguments: JSON.stringify(input ?? {}), result: resultOf(result, at).content })
+  }
+  return calls
+}
+
+/** The outputs of a message for the calls in the message before. */
+function toOutputs(blocks: readonly Block[], before: SentMessage | undefined, at: Loc): ToolOutput[] {
+  const open = new Set(usesIn(before).map(({ id }) => id))
+  return blocks.flatMap((block, index) => {
+    if (block.type !== 'tool_result') return []
+    const { tool_use_id: id, is_error: isError } = block
+    const loc = [...at, index]
+    if (typeof id !== 'string') throw invalid([...loc, 'tool_use_id'], 'is required', 'missing')
+    if (!open.delete(id)) throw invalid([...loc, 'tool_use_id'], `the message before has no tool_use ${id} without a result`)
+    return [{ callId: toPlainId(id), output: resultOf(block, loc).content, isError: isError === true }]
+  })
+}
+
+const notFetched = 'is not supported: nothing is fetched from other addresses; send the bytes as `base64`'
+
+function sourceOf({ source }: Block, at: Loc) {
+  if (typeof source !== 'object' || source === null) throw invalid([...at, 'source'], 'is required', 'missing')
+  if (source.type === 'url') throw invalid([...at, 'source', 'type'], notFetched, 'unsupported_parameter')
+  return source
+}
+
+function toImage(block: Block, at: Loc): Image {
+  const { type, data, file_id: fileId } = sourceOf(block, at)
+  if (type === 'file' && typeof fileId === 'string') return { uploadId: toUploadId(fileId), label: labelOf(at), isImage: true }
+  if (type !== 'base64') throw invalid([...at, 'source', 'type'], 'must be base64 or file')
+  return { type: 'base64', content: toText(data, [...at, 'source', 'data']) }
+}
+
+function toFile(block: Block, at: Loc): SentFile {
+  const { type, data, file_id: fileId, content } = sourceOf(block, at)
+  const label = labelOf(at)
+  if (type === 'file' && typeof fileId === 'string') return { uploadId: toUploadId(fileId), label }
+  if (type === 'base64') return { name: toFileName(block.title || 'document.pdf'), content: toText(data, [...at, 'source', 'data']), label }
+  const name = toFileName(block.title || 'document.txt')
+  if (type === 'text') return { name, content: toBase64(toText(data, [...at, 'source', 'data'])), label }
+  if (type !== 'content') throw invalid([...at, 'source', 'type'], 'must be base64, text, content or file')
+  return { name, content: toBase64(textsIn(content ?? undefined, [...at, 'source', 'content']).join('\n')), label }
+}
+
+function toBase64(text: string): string {
+  return Buffer.from(text).toString('base64')
+}
