@@ -57,6 +57,8 @@ const simulated: JsonObject = { simulated: true }
 export function createAnswers(options: AnswerOptions): Answers {
   const { recording, onMiss, live, requestId, hasWaited, clocks, time, onWrite, onMissed } = options
   const files = new RecordedFiles(options.readMedia)
+  /** A call that a server suspends with a question is answered again behind the question. */
+  const noted = new Set<string>()
 
   const answer: AnswerCall = async (tool, input, context) => {
     const { callId } = context
@@ -64,7 +66,8 @@ export function createAnswers(options: AnswerOptions): Answers {
     const isAnswer = recorded !== undefined && answers(recorded, input)
     const read = onMiss === 'live' && !hasWaited(callId) ? live.get(tool.name) : undefined
     if (tool.effect === 'write' || (!isAnswer && read?.writesNow)) {
-      onWrite({ tool: tool.name, tool_input: input, n: isAnswer ? recorded.n : null, recorded: isAnswer })
+      if (!noted.has(callId)) onWrite({ tool: tool.name, tool_input: input, n: isAnswer ? recorded.n : null, recorded: isAnswer })
+      noted.add(callId)
       return isAnswer ? repeat(recorded, context, files) : simulated
     }
     if (isAnswer) return repeat(recorded, context, files)
