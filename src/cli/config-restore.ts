@@ -1,5 +1,4 @@
 import { randomUUIDv7 } from 'node:crypto'
-import path from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import type { ConfigurationSource } from '../configuration/change/change.ts'
 import { overrideOrThrow, type GateOverride } from '../configuration/change/gate.ts'
@@ -8,17 +7,14 @@ import { isAudited, type ConfigurationStore } from '../configuration/configurati
 import { restoreFileVersion } from '../configuration/file/file-history.ts'
 import { contentOf } from '../configuration/file/file-record.ts'
 import { restoreConfiguration } from '../configuration/shared/latest-configuration.ts'
-import { exists } from '../service/checks/installation.ts'
 import { openGate } from '../service/gate.ts'
 import type { Settings } from '../settings/settings.ts'
-import { openConfigurationStore } from '../store/configuration/configurations.ts'
 import type { Database } from '../store/database.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
 import { publishOnce } from '../store/postgres/bus.ts'
-import { plainBox } from '../store/secrets/secret-box.ts'
 import { commandActing } from './acting.ts'
 import { CommandFailure } from './terminal.ts'
-import { withConfigurations, withDatabase } from './used-configuration.ts'
+import { isPrepared, withConfigurations } from './used-configuration.ts'
 
 /** The command "config restore". */
 
@@ -51,14 +47,14 @@ async function restoreFile(version: string, reason: string | undefined, settings
   let overridden: { override?: GateOverride } = {}
   const file = createConfigurationFile(settings.agentConfig, settings.dataDir)
   const restored = await restoreFileVersion(version, file, async (former) => {
-    if (!(await exists(path.join(settings.dataDir, 'agent-core.db')))) return
-    overridden = await withDatabase(settings, (database) => admit(former, reason, { database, settings }))
+    if (!(await isPrepared(settings))) return
+    overridden = await withConfigurations(settings, (store, database) => admit(former, reason, { store, database, settings }))
   })
   return restored && { ...restored, ...overridden }
 }
 
-interface FileInstallation {
-  database: Database
+interface Recorded {
+  store: ConfigurationStore
   settings: Settings
 }
 
@@ -66,9 +62,8 @@ interface FileInstallation {
 async function admit(
   former: ConfigurationSource,
   reason: string | undefined,
-  { database, settings }: FileInstallation,
+  { store, database, settings }: Recorded & { database: Database },
 ): Promise<{ override?: GateOverride }> {
-  const store = await openConfigurationStore(database, { ...settings, box: plainBox, now: Date.now })
   const newest = await store.newest()
   const running = newest && contentOf(newest)
   if (!newest || !running) return {}
@@ -84,7 +79,7 @@ async function admit(
 async function record(
   { former, diff, ...overridden }: { former: ConfigurationSource; diff: string[]; override?: GateOverride },
   after: number,
-  { store, settings }: { store: ConfigurationStore; settings: Settings },
+  { store, settings }: Recorded,
 ): Promise<void> {
   const version = randomUUIDv7()
   const actor = await commandActing(settings)

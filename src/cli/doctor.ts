@@ -31,7 +31,7 @@ import type { ConfigurationStore } from '../configuration/configuration-store.ts
 import type { SkillPins } from '../configuration/skills/pins.ts'
 import { ConfigError, type ConfigProblem } from '../configuration/problems.ts'
 import { parseSource } from '../configuration/change/change.ts'
-import { withConfigurations } from './used-configuration.ts'
+import { isPrepared, withConfigurations } from './used-configuration.ts'
 
 /** Tools may index large folders, and a model server may load the model first. */
 const toolsMs = 60_000
@@ -146,8 +146,7 @@ async function checkConfiguration(settings: Settings): Promise<CheckedConfigurat
   const { databaseUrl } = settings
   if (databaseUrl === undefined) return checkConfigFile(settings)
   try {
-    const { isPrepared } = await import('../store/postgres/inspect.ts')
-    if (!(await isPrepared(databaseUrl))) return await checkConfigFile(settings)
+    if (!(await isPrepared(settings))) return await checkConfigFile(settings)
     return (await withConfigurations(settings, (store) => checkStored(store, settings))) ?? (await checkConfigFile(settings))
   } catch (error) {
     // A database that cannot be reached is reported by the check of the store.

@@ -1,18 +1,27 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { formatProblems, loadAgentConfig, toAgentConfig } from '../configuration/parse.ts'
 import { ServiceError } from '../errors.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import type { ConfigurationStore } from '../configuration/configuration-store.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
-import { parseSource } from '../configuration/change/change.ts'
+import { parseSource, type ConfigContent } from '../configuration/change/change.ts'
+import { createGate, type FindEvidence, type GateRefusal } from '../configuration/change/gate.ts'
+import { contentOf, sourceOf } from '../configuration/file/file-record.ts'
+import { exists } from '../service/checks/installation.ts'
+import { createFindEvidence } from '../service/gate.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openConfigurationStore } from '../store/configuration/configurations.ts'
 import { query, type Database } from '../store/database.ts'
 import { openDatabase } from '../store/open.ts'
 import { aliveProcesses } from '../store/leases/processes.ts'
-import { createSecretBox } from '../store/secrets/secret-box.ts'
+import { createSecretBox, plainBox } from '../store/secrets/secret-box.ts'
 import { CommandFailure } from './terminal.ts'
 
-/** The configuration in effect: with Postgres the newest version in the database, if any; else the file. */
+/**
+ * The configuration in effect: with Postgres the newest version in the database, if any; else the file, or the recorded version where the file has
+ * an edit that has not passed the gate of the record.
+ */
 interface UsedConfiguration {
   config: AgentConfig
   /** Present if the configuration is from the database. */
@@ -21,8 +30,13 @@ interface UsedConfiguration {
 
 /** Throws `ConfigError`, or the error of an unreachable database. */
 export async function loadUsedConfiguration(settings: Settings): Promise<UsedConfiguration> {
-  const stored = settings.databaseUrl === undefined ? undefined : await withConfigurations(settings, findUsed)
-  return stored ?? { config: await loadAgentConfig(settings.agentConfig) }
+  if (settings.databaseUrl !== undefined) {
+    const stored = await withConfigurations(settings, findUsed)
+    return stored ?? { config: await loadAgentConfig(settings.agentConfig) }
+  }
+  const config = await loadAgentConfig(settings.agentConfig)
+  const gated = await withGate(settings, async (found) => found)
+  return gated?.refusal ? { config: gated.running.config, version: gated.version } : { config }
 }
 
 /** Calls `use` with the database, and closes the database afterwards. */
@@ -35,15 +49,53 @@ export async function withDatabase<T>(settings: Settings, use: (database: Databa
   }
 }
 
-/** Calls `use` with the configuration store of the database. */
+/** Calls `use` with the recorded configurations: of all processes, or of the file where there is no shared database. */
 export async function withConfigurations<T>(
   settings: Settings,
   use: (store: ConfigurationStore, database: Database) => Promise<T>,
 ): Promise<T> {
-  const box = createSecretBox(settings.secretKeys)
+  const box = settings.databaseUrl === undefined ? plainBox : createSecretBox(settings.secretKeys)
   return withDatabase(settings, async (database) =>
     use(await openConfigurationStore(database, { box, adminTenant: settings.adminTenant, now: Date.now }), database),
   )
+}
+
+interface GatedConfiguration {
+  running: ConfigContent
+  version: string
+  find: FindEvidence
+  /** Why an edit of the file is not in effect. */
+  refusal: GateRefusal | undefined
+}
+
+/** Calls `use` with the recorded configuration. Undefined without a gate, and without a database that can be read. */
+export async function withGate<T>(settings: Settings, use: (gated: GatedConfiguration) => Promise<T>): Promise<T | undefined> {
+  if (!(await isPrepared(settings).catch(() => false))) return undefined
+  return withConfigurations(settings, async (store, database) => {
+    const newest = await store.newest()
+    const running = newest && contentOf(newest)
+    if (!newest || !running?.config.releases?.gate) return undefined
+    const find = createFindEvidence(database, settings.adminTenant)
+    const edited = await findEdit(store, settings)
+    const gate = createGate({ find, now: Date.now })
+    const refusal = edited && (await gate({ stored: running, used: running }, { stored: edited, used: edited }))
+    return use({ running, version: newest.version, find, refusal })
+  }).catch(() => undefined)
+}
+
+/** True if a service has made the database. */
+export async function isPrepared({ databaseUrl, dataDir }: Settings): Promise<boolean> {
+  if (databaseUrl === undefined) return exists(path.join(dataDir, 'agent-core.db'))
+  const inspect = await import('../store/postgres/inspect.ts')
+  return inspect.isPrepared(databaseUrl)
+}
+
+/** The configuration of the file, where the file may hold an edit that is not in effect. */
+async function findEdit(store: ConfigurationStore, { agentConfig, databaseUrl }: Settings): Promise<ConfigContent | undefined> {
+  const text = await readFile(agentConfig, 'utf8').catch(() => undefined)
+  // The file of a replica may hold an earlier text of the shared configuration.
+  if (text === undefined || (databaseUrl !== undefined && (await store.seenAt(text)) !== undefined)) return undefined
+  return sourceOf({ text })
 }
 
 async function findUsed(store: ConfigurationStore, database: Database): Promise<UsedConfiguration | undefined> {

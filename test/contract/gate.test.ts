@@ -130,6 +130,16 @@ for (const { name, environment } of databases) {
     assert.equal((await change()).status, 200)
   })
 
+  test(`Gate: experiments of another tenant than the administrators' count for nothing, on ${name}`, async (t) => {
+    const { service, put } = await start(t, await environment())
+    const acme = await openEvidence(t, service.settings, 'acme')
+    const configHash = await refusedHash(await put({ description: 'Second.' }))
+    await acme.addExperiment(await acme.addDataset(), { configHash })
+    const refused = await put({ description: 'Second.' })
+    assert.equal(await refusedHash(refused), configHash)
+    assert.match(refused.body.details.reason, /"core" does not exist/)
+  })
+
   test(`Gate: a check warns, and changes nothing, on ${name}`, async (t) => {
     const { put, putText, restore, get } = await start(t, await environment())
     const { version } = await get()

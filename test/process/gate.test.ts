@@ -86,6 +86,8 @@ test('a file that was edited while nothing ran is accepted by a command, without
   const unused = await run('doctor')
   assert.match(unused.out, /warn +gate: the administrators' tenant has no dataset "core"\n/)
   assert.match(unused.out, /warn +gate: The edit of \S+agent\.yaml has not passed the gate .*"core" does not exist/)
+  const shownFirst = await run('config', 'show')
+  assert.match(shownFirst.out, /^releases:\n  gate:\n    dataset: core\n/m)
   assert.equal((await run('config', 'restore', edited)).code, 1)
   assert.equal((await run('config', 'restore', edited, '--override', 'a rescue')).code, 0)
   const shown = await get(await serve(t, folder, {}))

@@ -122,7 +122,8 @@ export function contentOf({ text, used }: Pick<StoredConfiguration, 'text' | 'us
   return used ? usable(() => toContent(used)) : sourceOf({ text })
 }
 
-function sourceOf({ text }: Pick<StoredConfiguration, 'text'>): ConfigurationSource | undefined {
+/** Undefined for a text that this program cannot use. */
+export function sourceOf({ text }: Pick<StoredConfiguration, 'text'>): ConfigurationSource | undefined {
   return usable(() => parseSource(text))
 }
 
