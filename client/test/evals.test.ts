@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startRefunding } from '../../test/fixtures/refunding-service.ts'
+import { startRefunding } from '../../test/fixtures/refund-shop.ts'
 import { AgentCoreError, createClient } from '../src/index.ts'
 
 type Test = Parameters<typeof startRefunding>[0]
@@ -10,7 +10,7 @@ async function start(t: Test) {
   const { key } = await service.key({ roles: ['admin'] })
   const client = createClient({ baseUrl: service.url, accessKey: key, retryDelayMs: 1 })
   for (const order of [1, 2])
-    await client.chat({ messages: [{ role: 'user', content: `Refund order ${order}` }] }, { requestId: `r${order}` })
+    await client.chat({ messages: [{ role: 'user', content: `Refund order ${order}.` }] }, { requestId: `r${order}` })
   return { service, client, evals: client.evals, key }
 }
 
@@ -28,7 +28,7 @@ async function typeOf(call: Promise<unknown>): Promise<string> {
 
 test('evals.datasets: a dataset gets runs and examples by hand, which are listed, changed and removed', async (t) => {
   const { evals } = await start(t)
-  const { id } = await evals.datasets.create({ name: 'core', scorers: [{ name: 'says so', kind: 'contains', texts: ['refunded'] }] })
+  const { id } = await evals.datasets.create({ name: 'core', scorers: [{ name: 'says so', kind: 'contains', texts: ['Refunded'] }] })
   await evals.datasets.create({ name: 'other' })
   const datasets = await collect(evals.datasets.all({ limit: 1 }))
   assert.deepEqual(
@@ -44,9 +44,9 @@ test('evals.datasets: a dataset gets runs and examples by hand, which are listed
     (await collect(evals.datasets.examples.all(id, { limit: 1, ...(revision !== undefined && { revision }) }))).map(
       ({ question }) => question,
     )
-  assert.deepEqual(await questions(), ['Hello', 'Refund order 1'])
+  assert.deepEqual(await questions(), ['Hello', 'Refund order 1.'])
   await evals.datasets.examples.delete(id, hand.id)
-  assert.deepEqual([await questions(), await questions(3)], [['Refund order 1'], ['Hello', 'Refund order 1']])
+  assert.deepEqual([await questions(), await questions(3)], [['Refund order 1.'], ['Hello', 'Refund order 1.']])
   const { scorers, revision } = await evals.datasets.update(id, { scorers: [] })
   assert.deepEqual([scorers, revision, (await evals.datasets.get('core')).id], [[], 5, id])
   assert.equal(await typeOf(evals.datasets.examples.addRun('core', 'none')), '404 NotFound')
@@ -69,13 +69,13 @@ test('evals.experiments: one is started once, awaited with its progress, and its
   assert.deepEqual(
     results.map(({ question, proposed_writes: writes }) => [question, writes.length]),
     [
-      ['Refund order 1', 1],
-      ['Refund order 2', 1],
+      ['Refund order 1.', 1],
+      ['Refund order 2.', 1],
     ],
   )
   assert.equal((await evals.experiments.results(id, { outcome: 'passed' })).results.length, 0)
   const result = await evals.experiments.result(id, results[0]!.example_id, { repetition: 1 })
-  assert.equal(result.candidate?.trace?.filter(({ tool }) => tool === 'refund').length, 2)
+  assert.equal(result.candidate?.trace?.filter(({ tool }) => tool === 'shop__refund').length, 2)
   assert.deepEqual(
     (await collect(evals.experiments.all())).map((experiment) => experiment.id),
     [id],
@@ -83,7 +83,7 @@ test('evals.experiments: one is started once, awaited with its progress, and its
   assert.equal((await evals.experiments.list({ limit: 1 })).has_more, false)
   assert.equal(await evals.experiments.delete(id), undefined)
   assert.equal(await typeOf(evals.experiments.get(id)), '404 NotFound')
-  assert.deepEqual(await service.refunds(), [1, 2])
+  assert.deepEqual(service.refunds(), [1, 2])
 })
 
 test('evals.experiments.wait: a busy service is asked again, and a signal ends the wait', async (t) => {

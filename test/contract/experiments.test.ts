@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test, type TestContext } from 'node:test'
 import { until } from '../fixtures/async-client.ts'
-import { refund, startRefunding } from '../fixtures/refunding-service.ts'
+import { answerRefund, endOf, recordRefunds, startRefunding } from '../fixtures/refund-shop.ts'
 import type { ServiceOptions } from '../fixtures/service.ts'
+import { callOf } from '../fixtures/tools.ts'
 
 const path = '/core/v1/experiments'
 const unknownId = '0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11'
 const orders = [1, 2, 3]
 const twice = { patch: { instructions: 'Refund twice.' } }
-const isEnded = ({ status }: { status: string }) => status !== 'pending' && status !== 'running'
 
 const access = { roles: { tester: ['chat', 'runs.read', 'evals.read', 'evals.write'] } }
 
@@ -16,18 +18,11 @@ const access = { roles: { tester: ['chat', 'runs.read', 'evals.read', 'evals.wri
 async function start(t: TestContext, options: ServiceOptions = {}) {
   const service = await startRefunding(t, { ...options, config: { access, ...options.config } })
   const client = await service.as({ roles: ['admin'] })
-  const { body: dataset } = await client.request('POST', '/core/v1/datasets', { body: { name: 'core' } })
-  for (const order of orders) {
-    const run = await client.chat(`Refund order ${order}`, { 'request-id': `r${order}` })
-    assert.equal(run.status, 200, run.text)
-    const body = { from_run: { request_id: `r${order}` } }
-    assert.equal((await client.request('POST', `/core/v1/datasets/core/examples`, { body })).status, 201)
-  }
+  const dataset = await recordRefunds(client, orders.length)
   const create = (body: object, headers?: Record<string, string>) =>
     client.request('POST', path, { body: { dataset_id: 'core', ...body }, ...(headers && { headers }) })
   const get = async (at: string) => (await client.request('GET', `${path}/${at}`)).body
-  // `any`, because tests read nested fields.
-  const ended = (id: string): Promise<any> => until(() => get(id), isEnded)
+  const ended = (id: string) => endOf(client, id)
   /** The ended experiment. */
   const run = async (body: object) => {
     const reply = await create(body)
@@ -52,14 +47,14 @@ test('Experiments: recorded replies pass without a request to the model, and not
   assert.deepEqual([name, kind, diverged, passed, rate, hash], ['baseline', 'recorded', 0, 3, 1, null])
   const { results } = await get(`${id}/results`)
   assert.ok(results.every(({ baseline }: any) => baseline.is_equal && baseline.outcome === 'passed'))
-  assert.deepEqual([asked(), await refunds()], [0, orders])
+  assert.deepEqual([asked(), refunds()], [0, orders])
 })
 
 test('Experiments: a candidate that refunds twice is shown by its writes, of which none is made', async (t) => {
   const { run, get, refunds, asked, dataset } = await start(t)
   const { id, verdict, effects, variants, datasets, created_by: by } = await run({ candidate: twice })
   assert.deepEqual([verdict, effects], ['failed', { same: 3, added: 3, removed: 0, changed: 0 }])
-  assert.deepEqual(datasets, [{ id: dataset.id, name: 'core', revision: 3, examples: 3 }])
+  assert.deepEqual(datasets, [{ id: dataset, name: 'core', revision: 3, examples: 3 }])
   assert.equal(by.sub, 'ann')
   const [baseline, candidate] = variants
   assert.deepEqual(
@@ -74,15 +69,20 @@ test('Experiments: a candidate that refunds twice is shown by its writes, of whi
   const { results, has_more: more } = await get(`${id}/results?limit=2`)
   assert.deepEqual([results.length, more], [2, true])
   const [first] = results
-  assert.deepEqual(first.proposed_writes, [{ tool: 'refund', tool_input: { order: 1 }, recorded: false }])
+  assert.deepEqual(first.proposed_writes, [{ tool: 'shop__refund', tool_input: { order: 1 }, recorded: false }])
   assert.deepEqual(
     [first.question, first.recorded, first.baseline.outcome, first.candidate.outcome, first.baseline.proposed_writes],
-    ['Refund order 1', { output: 'Order 1 is refunded.', request_id: 'r1' }, 'passed', 'failed', []],
+    ['Refund order 1.', { output: 'Refunded order 1.', request_id: 'core-1' }, 'passed', 'failed', []],
   )
-  assert.deepEqual(first.candidate.effects, { same: 1, added: [{ tool: 'refund', tool_input: { order: 1 } }], removed: [], changed: [] })
+  assert.deepEqual(first.candidate.effects, {
+    same: 1,
+    added: [{ tool: 'shop__refund', tool_input: { order: 1 } }],
+    removed: [],
+    changed: [],
+  })
   assert.equal(first.candidate.trace, undefined)
   assert.equal(asked(), 3 * 3 + 3 * 4)
-  assert.deepEqual(await refunds(), orders)
+  assert.deepEqual(refunds(), orders)
 })
 
 test('Experiments: a single result has the traces of the run and of both replays, for each repetition', async (t) => {
@@ -92,21 +92,21 @@ test('Experiments: a single result has the traces of the run and of both replays
   const { results } = await get(`${id}/results`)
   assert.deepEqual(
     results.map(({ question, repetition }: any) => `${question} ${repetition}`),
-    orders.flatMap((order) => [`Refund order ${order} 1`, `Refund order ${order} 2`]),
+    orders.flatMap((order) => [`Refund order ${order}. 1`, `Refund order ${order}. 2`]),
   )
   const at = `${id}/results/${results[0].example_id}`
   const result = await get(`${at}?repetition=2`)
   assert.deepEqual([result.repetition, result.example_id], [2, results[0].example_id])
   const toolsIn = (trace: any[]) => trace.flatMap(({ tool, recorded: isRecorded }) => (tool === undefined ? [] : [[tool, isRecorded]]))
   const calls = [
-    ['look_up', true],
-    ['refund', true],
+    ['shop__order', true],
+    ['shop__refund', true],
   ]
   assert.deepEqual(toolsIn(result.baseline.trace), calls)
-  assert.deepEqual(toolsIn(result.candidate.trace), [...calls, ['refund', false]])
+  assert.deepEqual(toolsIn(result.candidate.trace), [...calls, ['shop__refund', false]])
   assert.deepEqual(
     toolsIn(result.recorded.trace).map(([tool]) => tool),
-    ['look_up', 'refund'],
+    ['shop__order', 'shop__refund'],
   )
   for (const place of [`${at}?repetition=3`, `${id}/results/${unknownId}`, `${unknownId}/results`, unknownId])
     assert.equal((await client.request('GET', `${path}/${place}`)).status, 404, place)
@@ -166,7 +166,7 @@ test('Experiments: bad input names its field and starts nothing', async (t) => {
     [{ ...core, scorers: [{ name: 'a', kind: 'regex', pattern: '(?=a)' }] }, ['scorers', 0, 'pattern']],
     [{ ...core, scorers: [{ name: 'a', kind: 'schema', schema: { type: 'no' } }] }, ['scorers', 0, 'schema', 'type']],
     [{ ...core, tools: { on_miss: 'never' } }, ['tools', 'on_miss']],
-    [{ ...core, tools: { live: ['look_up'] } }, ['tools', 'live']],
+    [{ ...core, tools: { live: ['shop__order'] } }, ['tools', 'live']],
     [{ ...core, tools: { on_miss: 'live', live: ['nothing'] } }, ['tools', 'live', 0]],
   ]
   for (const [body, loc] of faults) {
@@ -185,18 +185,18 @@ test('Experiments: bad input names its field and starts nothing', async (t) => {
 
 test('Experiments: a tool that writes is never live', async (t) => {
   const { create, run, refunds } = await start(t)
-  const refused = await create({ tools: { on_miss: 'live', live: ['refund'] } })
+  const refused = await create({ tools: { on_miss: 'live', live: ['shop__refund'] } })
   assert.deepEqual([refused.status, refused.body.detail[0].loc], [422, ['body', 'tools', 'live', 0]])
   assert.match(refused.body.detail[0].msg, /has effect write/)
-  const { verdict, tools } = await run({ candidate: twice, tools: { on_miss: 'live', live: ['look_up'] } })
-  assert.deepEqual([verdict, tools], ['failed', { on_miss: 'live', live: ['look_up'] }])
-  assert.deepEqual(await refunds(), orders)
+  const { verdict, tools } = await run({ candidate: twice, tools: { on_miss: 'live', live: ['shop__order'] } })
+  assert.deepEqual([verdict, tools], ['failed', { on_miss: 'live', live: ['shop__order'] }])
+  assert.deepEqual(refunds(), orders)
 })
 
 test('Experiments: the scorers are those of the dataset, unless the experiment has its own', async (t) => {
   const { run, client, get } = await start(t)
   const scorers = [
-    { name: 'says so', kind: 'contains', texts: ['refunded'] },
+    { name: 'says so', kind: 'contains', texts: ['Refunded'] },
     { name: 'short', kind: 'max_steps', steps: 1, required: false },
   ]
   await client.request('PATCH', '/core/v1/datasets/core', { body: { scorers } })
@@ -210,12 +210,12 @@ test('Experiments: the scorers are those of the dataset, unless the experiment h
       ['short', 0, false, false],
     ],
   )
-  const own = [{ name: 'exact', kind: 'exact', expected: 'Order 2 is refunded.' }]
+  const own = [{ name: 'exact', kind: 'exact', expected: 'Refunded order 2.' }]
   const failed = await run({ ...recorded, scorers: own })
   assert.deepEqual([failed.scorers, failed.verdict, failed.variants[0].pass_rate], [own, 'failed', 1 / 3])
   const outcomes = async (query: string) => (await get(`${failed.id}/results${query}`)).results.map(({ question }: any) => question)
-  assert.deepEqual(await outcomes('?outcome=passed'), ['Refund order 2'])
-  assert.deepEqual(await outcomes('?outcome=failed'), ['Refund order 1', 'Refund order 3'])
+  assert.deepEqual(await outcomes('?outcome=passed'), ['Refund order 2.'])
+  assert.deepEqual(await outcomes('?outcome=failed'), ['Refund order 1.', 'Refund order 3.'])
   assert.deepEqual(await outcomes('?outcome=diverged'), [])
 })
 
@@ -235,7 +235,7 @@ test('Experiments: lists and results are pages, the newest experiment first', as
   }
   assert.deepEqual(
     questions,
-    orders.map((order) => `Refund order ${order}`),
+    orders.map((order) => `Refund order ${order}.`),
   )
   assert.deepEqual(await get(`${ids[0]}/results?offset=3`), { results: [], offset: 3, has_more: false })
 })
@@ -245,7 +245,7 @@ test('Experiments: one that goes on shows its figures, is cancelled, and is then
   const script = (request: any) => {
     const texts = JSON.stringify(request.body.messages)
     const holds = texts.includes('Refund twice.') && texts.includes('order 3')
-    return { ...refund(request), ...(holds && { begins: gate.promise }) }
+    return { ...answerRefund(request), ...(holds && { begins: gate.promise }) }
   }
   t.after(() => gate.resolve())
   const { create, client, get } = await start(t, { script })
@@ -294,7 +294,7 @@ test('Experiments: a change of the dataset or the configuration in the middle ch
   let isHeld = false
   t.after(() => gate.resolve())
   const { create, client, ended, refunds } = await start(t, {
-    script: (request) => ({ ...refund(request), ...(isHeld && { begins: gate.promise }) }),
+    script: (request) => ({ ...answerRefund(request), ...(isHeld && { begins: gate.promise }) }),
   })
   isHeld = true
   const { body } = await create({})
@@ -305,7 +305,7 @@ test('Experiments: a change of the dataset or the configuration in the middle ch
   gate.resolve()
   const { verdict, total, done, effects, revision } = await ended(body.id)
   assert.deepEqual([verdict, total, done, effects.added, revision], ['passed', 3, 3, 0, 3])
-  assert.deepEqual(await refunds(), orders)
+  assert.deepEqual(refunds(), orders)
 })
 
 test('Experiments: another tenant finds none, and an operator only reads', async (t) => {
@@ -330,4 +330,70 @@ test('Experiments: another tenant finds none, and an operator only reads', async
   const { body } = await create(recorded)
   assert.equal((await other.request('DELETE', `${path}/${body.id}`)).status, 404)
   assert.equal((await get(id)).status, 'completed')
+})
+
+test('Experiments: a call without a recording ends the example as diverged, or is told to the model', async (t) => {
+  const { run, get, refunds } = await start(t, {
+    script: (request) => {
+      const [{ content }] = request.body.messages
+      const isOther = content.includes('Look elsewhere.') && request.body.messages.at(-1).role === 'user'
+      return isOther ? callOf('shop__order', { order: 99 }) : answerRefund(request)
+    },
+  })
+  const elsewhere = { patch: { instructions: 'Look elsewhere.' } }
+  const stopped = await run({ candidate: elsewhere })
+  const [, candidate] = stopped.variants
+  assert.deepEqual([stopped.verdict, candidate.diverged, candidate.pass_rate, candidate.tokens], ['failed', 3, 0, 0])
+  assert.deepEqual(candidate.scores, [])
+  const { results } = await get(`${stopped.id}/results?outcome=diverged`)
+  const { outcome, divergence } = results[0].candidate
+  const call = { tool: 'shop__order', tool_input: { order: 99 }, parent: null }
+  assert.deepEqual([results.length, outcome, divergence], [3, 'diverged', { reason: 'no_recording', call }])
+  const told = await run({ candidate: elsewhere, tools: { on_miss: 'error' } })
+  assert.deepEqual([told.variants[1].diverged, told.variants[1].passed, told.effects.same], [0, 3, 3])
+  assert.deepEqual(refunds(), orders)
+})
+
+test('Experiments: what a change of the configuration may not do, a candidate may not either', async (t) => {
+  const { create, client } = await start(t)
+  const code = await create({ candidate: { patch: { tools: [{ name: 'x', type: 'module', config: { path: '/tmp/x.mjs' } }] } } })
+  assert.equal(code.status, 403, code.text)
+  assert.match(code.body.body, /CONFIG_CODE/)
+  const { body } = await create({ candidate: { patch: { llms: { primary: { api_key: 's3cret' } } } } })
+  assert.equal(body.variants[1].kind, 'patch')
+  for (const at of ['', `/${body.id}`, `/${body.id}/results`]) {
+    const { text } = await client.request('GET', path + at)
+    assert.ok(!text.includes('s3cret'), text)
+  }
+})
+
+test('Experiments: a tool that gets the headers of callers is not live', async (t) => {
+  const { create, asked } = await start(t)
+  const tool = (config: object) => ({ name: 'http_request', config: { methods: ['GET'], ...config } })
+  const send = (config: object) =>
+    create({ candidate: { patch: { tools: [tool(config)] } }, tools: { on_miss: 'live', live: ['http_request'] } })
+  const reply = await send({ context_hosts: ['example.com'] })
+  assert.deepEqual([reply.status, reply.body.detail?.[0].loc], [422, ['body', 'tools', 'live', 0]], reply.text)
+  assert.match(reply.body.detail[0].msg, /stix/)
+  assert.equal(asked(), 0)
+  assert.equal((await send({})).status, 202)
+})
+
+test('Experiments: an example replays after its run was removed by age, which makes no example any more', async (t) => {
+  const service = await start(t, { config: { retention: { runs: 7 } } })
+  const database = new DatabaseSync(join(service.settings.dataDir, 'agent-core.db'), { timeout: 5000 })
+  database.exec(`update runs set ended_at = ${Date.now() - 8 * 86_400_000}; update jobs set due_at = 0 where kind = 'retention'`)
+  database.close()
+  await service.restart()
+  const client = await service.as({ roles: ['admin'] })
+  await until(
+    () => client.request('GET', '/core/v1/runs/core-1'),
+    ({ status }) => status === 410,
+  )
+  const body = { from_run: { request_id: 'core-1' } }
+  const gone = await client.request('POST', '/core/v1/datasets/core/examples', { body })
+  assert.deepEqual([gone.status, gone.body.details.error_type], [410, 'Gone'])
+  const { id } = (await client.request('POST', path, { body: { dataset_id: 'core', ...recorded } })).body
+  const { verdict, done } = await endOf(client, id)
+  assert.deepEqual([verdict, done], ['passed', 3])
 })

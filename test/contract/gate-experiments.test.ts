@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { until } from '../fixtures/async-client.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
-import { startRefunding } from '../fixtures/refunding-service.ts'
+import { startRefunding } from '../fixtures/refund-shop.ts'
 
 let server: PostgresServer
 before(async () => {
@@ -67,6 +67,6 @@ for (const { name, environment } of databases) {
     const restored = await admin.request('POST', `${place}/restore`, { body: { version } })
     assert.equal(restored.status, 200, restored.text)
     assert.equal(earlier.verdict, 'passed')
-    assert.deepEqual(await service.refunds(), [1, 2])
+    assert.deepEqual(service.refunds(), [1, 2])
   })
 }
