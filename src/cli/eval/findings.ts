@@ -27,12 +27,12 @@ export function lastOf({ candidate, baseline }: ExperimentResult): VariantResult
 
 export function toFinding(result: ExperimentResult): Finding {
   const { example_id, example_name: name, repetition } = result
-  const found = { example_id, name: toLine(name), repetition }
+  const example = { example_id, name: toLine(name), repetition }
   const last = lastOf(result)
-  if (!last) return { ...found, writes: [], divergence: undefined, faults: ['There is no result.'] }
+  if (!last) return { ...example, writes: [], divergence: undefined, faults: ['There is no result.'] }
   const { effects, divergence, error, scores, outcome, is_equal: isEqual } = last
   return {
-    ...found,
+    ...example,
     writes: toWrites(effects),
     divergence: divergence ? toDivergence(divergence) : undefined,
     faults: [

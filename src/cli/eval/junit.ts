@@ -16,8 +16,8 @@ const maxLine = 200
 const maxText = 4000
 
 export function toJunit(name: string, suites: readonly JunitSuite[]): string {
-  const all = suites.flatMap(({ cases }) => cases)
-  const content = element('testsuites', { name, ...countsOf(all) }, suites.map(toSuite))
+  const allCases = suites.flatMap(({ cases }) => cases)
+  const content = element('testsuites', { name, ...countsOf(allCases) }, suites.map(toSuite))
   return `<?xml version="1.0" encoding="UTF-8"?>\n${content}\n`
 }
 
@@ -26,11 +26,11 @@ function toSuite({ name, cases }: JunitSuite): string {
   return element(
     'testsuite',
     { name, ...countsOf(cases) },
-    cases.map((single, index) => {
+    cases.map((testCase, index) => {
       // Readers take cases of one name for one case.
-      const unique = names.has(single.name) ? `${single.name} #${index + 1}` : single.name
+      const unique = names.has(testCase.name) ? `${testCase.name} #${index + 1}` : testCase.name
       names.add(unique)
-      return toCase({ ...single, name: unique }, name)
+      return toCase({ ...testCase, name: unique }, name)
     }),
   )
 }
@@ -42,7 +42,7 @@ function toCase({ name, seconds, fault }: JunitCase, suite: string): string {
 
 function countsOf(cases: readonly JunitCase[]) {
   const count = (kind: string) => cases.filter(({ fault }) => fault?.kind === kind).length
-  const seconds = cases.reduce((sum, single) => sum + single.seconds, 0)
+  const seconds = cases.reduce((sum, testCase) => sum + testCase.seconds, 0)
   return { tests: cases.length, failures: count('failure'), errors: count('error'), time: toTime(seconds) }
 }
 

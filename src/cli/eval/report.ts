@@ -39,13 +39,13 @@ function toSection(title: string, list: readonly string[]): string[] {
 function toList(findings: readonly Finding[], repetitions: number, linesOf: (finding: Finding) => string[]): string[] {
   const parts = findings.map((finding) => ({ ...finding, lines: linesOf(finding) })).filter(({ lines }) => lines.length > 0)
   const groups = [...Map.groupBy(parts, ({ example_id, lines }) => JSON.stringify([example_id, lines])).values()]
-  const shown = groups.slice(0, maxShown).flatMap((group) => {
+  const list = groups.slice(0, maxShown).flatMap((group) => {
     const { name, lines } = group[0]!
     const title = repetitions > 1 ? `${name} (${group.length} of ${repetitions})` : name
     return [`  ${title}`, ...lines.map((line) => `    ${line}`)]
   })
-  const more = groups.length - maxShown
-  return more > 0 ? [...shown, `  and ${more} more`] : shown
+  const omitted = groups.length - maxShown
+  return omitted > 0 ? [...list, `  and ${omitted} more`] : list
 }
 
 type Cell = (variant: Variant) => string

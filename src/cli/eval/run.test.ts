@@ -114,6 +114,8 @@ test('what cannot be run is exit code 2, and says why', async (t) => {
     [['--dataset', 'unknown'], /^There is no dataset unknown\.$/],
     [['--dataset', 'core', '--config', 'faulty.yaml'], /tools/],
     [['--dataset', 'core', '--config', 'absent.yaml'], /absent\.yaml cannot be read \(ENOENT\)\.$/],
+    [['--dataset', 'core', '--junit', 'absent/report.xml'], /absent\/report\.xml cannot be written \(ENOENT\)\.$/],
+    [['--dataset', 'core', '--junit', '.'], /cannot be written/],
     [['--dataset', 'core', '--baseline', 'v0'], /v0/],
     [['--dataset', 'core', '--on-miss', 'live', '--live', 'refund'], /tools\.live\.0.*has effect write/],
     [['--dataset', 'core', '--repetitions', '11'], /repetitions/],

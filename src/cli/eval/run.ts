@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { access, constants, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, Experiment, NewExperiment } from '../../../client/src/index.ts'
@@ -58,6 +58,7 @@ const exitText =
 
 async function run(options: RunOptions, terminal: Terminal): Promise<void> {
   const draft = await toDraft(options, terminal)
+  if (options.junit !== undefined) await prepareReport(path.resolve(terminal.cwd, options.junit))
   const ended = await orUnable(() => ask(terminal, options, (client, url) => replay(client, url, { options, draft, terminal })))
   const shortfalls = findShortfalls(ended.experiment, options)
   if (options.json) print(terminal, visibleJson({ passed: shortfalls.length === 0, shortfalls, ...ended }))
@@ -95,6 +96,16 @@ async function replay(client: Client, url: string, { options, draft, terminal }:
   }
   if (options.junit !== undefined) await writeFile(path.resolve(terminal.cwd, options.junit), cases.toXml())
   return { experiment, console_url: consoleUrl, findings }
+}
+
+/** Removes the report of an earlier command. Throws where none can be written. */
+async function prepareReport(file: string): Promise<void> {
+  try {
+    await access(path.dirname(file), constants.W_OK)
+    await rm(file, { force: true })
+  } catch (error) {
+    throw new CommandFailure(2, [`${file} cannot be written (${(error as NodeJS.ErrnoException).code}).`])
+  }
 }
 
 /** The largest agent.yaml that is read. */
