@@ -11,6 +11,12 @@ exampleTest('refund-twice: an experiment finds the second refunds, nothing is pa
   await runReadme(t, folder, { PORT: String(agent) })
 })
 
+exampleTest('expense-skill: the command checks the skill, the agent loads the skill, and Python runs the script', async (t) => {
+  const agent = await freePort()
+  const folder = await copyExample(await makeCheckout(t), 'expense-skill', { 8080: agent })
+  await runReadme(t, folder, { PORT: String(agent) })
+})
+
 exampleTest('shop-support: each customer sees own orders alone, and a refund waits for a colleague', async (t) => {
   const [agent, shop] = [await freePort(), await freePort()]
   const folder = await copyExample(await makeCheckout(t), 'shop-support', { 8080: agent, 9100: shop })
