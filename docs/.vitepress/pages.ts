@@ -55,7 +55,16 @@ export const pageGroups: readonly PageGroup[] = [
   },
   {
     title: 'Your own tools',
-    pages: inFolder('guides', ['custom-tools', 'mcp-servers', 'mcp-login', 'openapi-services', 'approvals', 'containment', 'sub-agents']),
+    pages: inFolder('guides', [
+      'custom-tools',
+      'skills',
+      'mcp-servers',
+      'mcp-login',
+      'openapi-services',
+      'approvals',
+      'containment',
+      'sub-agents',
+    ]),
   },
   {
     title: 'Clients and protocols',
