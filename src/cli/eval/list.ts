@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { withoutControls } from '../chat/markdown-stream.ts'
 import type { ServiceOptions } from '../running-service.ts'
 import { addServiceCommand, ask } from '../service-command.ts'
 import { formatTable, print, type Terminal } from '../terminal.ts'
@@ -20,7 +21,7 @@ export function addList(evaluation: Command, terminal: Terminal): void {
         const page = await client.evals.experiments.list({ limit: newest })
         experiments.push(...page.experiments.map(toRow))
       })
-      print(terminal, ...formatTable(datasets), '', ...formatTable(experiments))
+      print(terminal, ...[...formatTable(datasets), '', ...formatTable(experiments)].map(withoutControls))
     },
   )
 }

@@ -144,6 +144,8 @@ test('a rate that is nearly enough is not rounded up, and each shortfall is name
     'writes added: 1, at most 0 are allowed',
   ])
   assert.deepEqual(findShortfalls(experimentOf({}, 0.95), { ...limits, maxAddedWrites: 1 }), [])
+  const removed = experimentOf({ done: 1 }, 1)
+  assert.deepEqual(findShortfalls(removed, { ...limits, maxAddedWrites: 1 }), ['only 1 of 2 replays have a result'])
 })
 
 test('a report of JUnit has a suite for each dataset, and added writes fail a case that its scorers pass', () => {

@@ -103,9 +103,10 @@ export interface Requirements {
 }
 
 /** Why an ended experiment does not fulfil the requirements. Empty: the last variant passes. */
-export function findShortfalls({ variants, effects }: Experiment, { minPassRate, maxAddedWrites }: Requirements): string[] {
+export function findShortfalls({ variants, effects, done, total }: Experiment, { minPassRate, maxAddedWrites }: Requirements): string[] {
   const rate = variants.at(-1)?.pass_rate ?? 0
   return [
+    ...(done < total ? [`only ${done} of ${total} replays have a result`] : []),
     ...(rate < minPassRate ? [`the pass rate is ${toPercent(rate)}, and must be at least ${toPercent(minPassRate)}`] : []),
     ...(effects.added > maxAddedWrites ? [`writes added: ${effects.added}, at most ${maxAddedWrites} are allowed`] : []),
   ]

@@ -62,7 +62,7 @@ async function run(options: RunOptions, terminal: Terminal): Promise<void> {
   const ended = await orUnable(() => ask(terminal, options, (client, url) => replay(client, url, { options, draft, terminal })))
   const shortfalls = findShortfalls(ended.experiment, options)
   if (options.json) print(terminal, visibleJson({ passed: shortfalls.length === 0, shortfalls, ...ended }))
-  else print(terminal, ...toReport(ended.experiment, ended.findings), '', ended.console_url)
+  else print(terminal, ...[...toReport(ended.experiment, ended.findings), '', ended.console_url].map(withoutControls))
   if (shortfalls.length > 0) throw new CommandFailure(1, [`failed: ${shortfalls.join('; ')}.`])
   if (!options.json) print(terminal, 'passed')
 }
@@ -83,7 +83,7 @@ interface Replay {
 async function replay(client: Client, url: string, { options, draft, terminal }: Replay): Promise<Ended> {
   const created = await client.evals.experiments.create(draft, { requestId: randomUUID() })
   const consoleUrl = `${url}/console/evals/experiments/${created.id}`
-  terminal.stderr.write(`Experiment ${created.id}: ${created.total} replays. ${consoleUrl}\n`)
+  terminal.stderr.write(withoutControls(`Experiment ${created.id}: ${created.total} replays. ${consoleUrl}\n`))
   const experiment = await follow(client, created.id, terminal)
   const { id, status, error } = experiment
   if (status !== 'completed') throw new CommandFailure(2, [`Experiment ${id} is ${status}${error === null ? '.' : `: ${visible(error)}`}`])
