@@ -13,6 +13,7 @@ const kinds: Record<Version['kind'], string> = {
   put: 'Changed',
   memory: 'In memory only',
   edit: 'File edited',
+  skills: 'Skills changed',
   restore: 'Restored',
   start: 'Started without the changes in memory',
 }
@@ -28,8 +29,10 @@ interface VersionRowProps {
 }
 
 /** A version of the history; the changes open with their values. */
-export function VersionRow({ version: past, before, isCurrent, isOpen, onToggle, onRestore }: VersionRowProps) {
+export function VersionRow({ version: past, before: former, isCurrent, isOpen, onToggle, onRestore }: VersionRowProps) {
   const { version, at, by, kind, diff } = past
+  // Changed files of skills are no change of the text.
+  const before = kind === 'skills' ? undefined : former
   return (
     <article className={styles.version} aria-label={`Version ${version}`}>
       <div className={styles.versionTexts}>
