@@ -6,10 +6,10 @@ export type DatasetPage = Reply<'GET', '/core/v1/datasets'>
 export type Dataset = DatasetPage['datasets'][number]
 export type NewDataset = RequestOptions<'POST', '/core/v1/datasets'>['body']
 export type DatasetPatch = NonNullable<RequestOptions<'PATCH', '/core/v1/datasets/{id}'>['body']>
-/** A measure of an answer, of its calls or of its cost. */
+/** A measure of an answer, of calls or of cost. */
 export type Scorer = Schema<'Scorer'>
 export type ExamplePage = Reply<'GET', '/core/v1/datasets/{id}/examples'>
-/** An example without its recording. */
+/** An example without the recording. */
 export type ListedExample = ExamplePage['examples'][number]
 export type Example = Reply<'GET', '/core/v1/datasets/{id}/examples/{example_id}'>
 type ExampleBody = NonNullable<RequestOptions<'POST', '/core/v1/datasets/{id}/examples'>['body']>
@@ -26,17 +26,17 @@ export interface AddRunOptions extends CallOptions, Pick<ExampleBody, 'name' | '
   sub?: string | undefined
 }
 
-/** Examples of a dataset, which is named by its id or its name. */
+/** Examples of a dataset. The argument `dataset` is an id or a name. */
 export interface Examples {
   /** Lists a page of examples, newest first. `revision` shows the dataset as it was then. */
   list(dataset: string, query?: ExampleQuery, options?: CallOptions): Promise<ExamplePage>
   /** Yields all examples, page by page. */
   all(dataset: string, query?: ExampleQuery, options?: CallOptions): AsyncGenerator<ListedExample, void>
-  /** Returns an example with its recording. */
+  /** Returns an example with the recording. */
   get(dataset: string, id: string, options?: CallOptions): Promise<Example>
   /** Adds an example that is written by hand. */
   create(dataset: string, example: NewExample, options?: CallOptions): Promise<Example>
-  /** Adds an ended run: its question, its replies, and its calls with their outputs. Throws 409 `RunNotEnded` for a run that goes on. */
+  /** Adds an ended run: the question, the replies, and the calls with outputs. Throws 409 `RunNotEnded` for a run that goes on. */
   addRun(dataset: string, requestId: string, options?: AddRunOptions): Promise<Example>
   /** Changes an example in a new revision of the dataset. With `source: null` the example stays when the session of its run is deleted. */
   update(dataset: string, id: string, fields: ExamplePatch, options?: CallOptions): Promise<Example>
@@ -50,7 +50,7 @@ export interface Datasets {
   list(query?: DatasetQuery, options?: CallOptions): Promise<DatasetPage>
   /** Yields all datasets, page by page. */
   all(query?: DatasetQuery, options?: CallOptions): AsyncGenerator<Dataset, void>
-  /** Returns a dataset by its id or its name. */
+  /** Returns a dataset by id or name. */
   get(dataset: string, options?: CallOptions): Promise<Dataset>
   create(dataset: NewDataset, options?: CallOptions): Promise<Dataset>
   /** Changes fields of a dataset. Changed scorers make a new revision. */

@@ -34,7 +34,7 @@ export interface Experiments {
   all(query?: ListQuery, options?: CallOptions): AsyncGenerator<Experiment, void>
   /** Returns an experiment with its figures so far. */
   get(id: string, options?: CallOptions): Promise<Experiment>
-  /** Starts an experiment. Its datasets and configurations are kept as they are now. */
+  /** Starts an experiment. Later changes of datasets and configurations do not count. */
   create(experiment: NewExperiment, options?: CreateExperimentOptions): Promise<Experiment>
   /** Returns the experiment when it has ended: completed, cancelled or failed. */
   wait(id: string, options?: WaitOptions): Promise<Experiment>
@@ -44,7 +44,7 @@ export interface Experiments {
   allResults(id: string, query?: ResultQuery, options?: CallOptions): AsyncGenerator<ExperimentResult, void>
   /** Returns the result of an example with the traces of the run and of the replays. `repetition`: from 1. */
   result(id: string, exampleId: string, options?: CallOptions & { repetition?: number | undefined }): Promise<ExperimentResult>
-  /** Cancels an experiment that goes on, and returns it. Deletes one that has ended, and returns undefined. */
+  /** Cancels a pending or running experiment, and returns the experiment. Deletes an ended experiment, and returns undefined. */
   delete(id: string, options?: CallOptions): Promise<Experiment | undefined>
 }
 
@@ -79,7 +79,7 @@ export function createExperiments(transport: Transport, defaults: RetryOptions):
     allResults(id, query, options) {
       const load = (offset = String(query?.offset ?? 0)) => results(id, { ...query, offset: Number(offset) }, options)
       const next = ({ offset, has_more: hasMore }: ExperimentResultPage) => (hasMore ? String(offset) : undefined)
-      return readPages(load, { elements: ({ results: found }) => found, next })
+      return readPages(load, { elements: (page) => page.results, next })
     },
     result: (id, exampleId, { repetition, ...options } = {}) =>
       transport.request('GET', `${pathOfOne}/results/{example_id}`, {

@@ -36,8 +36,8 @@ function listRoute(app: App, { datasets }: DatasetServices): void {
     }),
     async (request) => {
       const { limit, before } = request.query
-      const found = await datasets.list(principalOf(request), { limit: limit + 1, before })
-      return { datasets: found.slice(0, limit).map(toView), ...positionOf(found, limit) }
+      const rows = await datasets.list(principalOf(request), { limit: limit + 1, before })
+      return { datasets: rows.slice(0, limit).map(toView), ...positionOf(rows, limit) }
     },
   )
 }
@@ -136,8 +136,8 @@ function listExamples(app: App, { datasets }: DatasetServices): void {
     async (request) => {
       const { limit, before, revision } = request.query
       const page = { limit: limit + 1, before, ...(revision !== undefined && { revision }) }
-      const found = await datasets.examples(principalOf(request), request.params.id, page)
-      return { examples: found.slice(0, limit).map(toListed), ...positionOf(found, limit) }
+      const rows = await datasets.examples(principalOf(request), request.params.id, page)
+      return { examples: rows.slice(0, limit).map(toListed), ...positionOf(rows, limit) }
     },
   )
 }

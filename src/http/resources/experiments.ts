@@ -50,8 +50,8 @@ function listRoute(app: App, { experiments }: ExperimentServices): void {
     }),
     async (request) => {
       const { limit, before } = request.query
-      const found = await experiments.list(principalOf(request), { limit: limit + 1, before })
-      return { experiments: found.slice(0, limit).map(toView), ...positionOf(found, limit) }
+      const rows = await experiments.list(principalOf(request), { limit: limit + 1, before })
+      return { experiments: rows.slice(0, limit).map(toView), ...positionOf(rows, limit) }
     },
   )
 }
@@ -132,9 +132,9 @@ function resultsRoute(app: App, { experiments }: ExperimentServices): void {
     }),
     async (request) => {
       const { limit, offset, outcome } = request.query
-      const found = await experiments.results(principalOf(request), request.params.id, { limit: limit + 1, offset, outcome })
-      const results = found.slice(0, limit).map(toResult)
-      return { results, offset: offset + results.length, has_more: found.length > limit }
+      const rows = await experiments.results(principalOf(request), request.params.id, { limit: limit + 1, offset, outcome })
+      const results = rows.slice(0, limit).map(toResult)
+      return { results, offset: offset + results.length, has_more: rows.length > limit }
     },
   )
 }

@@ -11,7 +11,7 @@ const dateTime = (description: string) => Type.String({ format: 'date-time', des
 const count = (description?: string) => Type.Integer(description === undefined ? {} : { description })
 const Version = Type.String({ minLength: 1, maxLength: 128 })
 
-/** One of `version`, `patch`, `text` and `recorded`. */
+/** A variant has exactly one of `version`, `patch`, `text` and `recorded`. */
 const VariantBody = closed({
   version: maybe(Version, 'A version of the history of the configuration.'),
   patch: maybe(

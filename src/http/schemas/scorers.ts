@@ -16,7 +16,7 @@ const traits = {
   required: Type.Optional(Type.Boolean({ description: 'True: a failed score fails the example. Default: true.' })),
 }
 
-/** What the kinds measure, and their fields. */
+/** Kinds with descriptions and fields. */
 const kinds = [
   kind('exact', 'The answer is `expected`; default: the field `output` of what the example expects. A value is compared as JSON.', {
     expected: Type.Optional(Type.Unknown()),
@@ -59,7 +59,7 @@ function kind<T extends TProperties>(name: Scorer['kind'], description: string, 
   return { ...closed({ kind: Type.Literal(name), ...traits, ...fields }), description }
 }
 
-/** With the discriminator, the faults of a scorer are those of its kind. */
+/** The discriminator limits the faults of a scorer to the schema of the kind. */
 const Scorer = named(
   'Scorer',
   Type.Unsafe<Scorer>({

@@ -59,9 +59,9 @@ export const IdPageQuery = Type.Object({
   ),
 })
 
-/** The end of a page for `IdPageQuery`. `found` has one element more than the page, where there are more. */
-export function positionOf(found: readonly { id: string }[], limit: number): { offset: string; has_more: boolean } {
-  return { offset: found.slice(0, limit).at(-1)?.id ?? '', has_more: found.length > limit }
+/** The end of a page for `IdPageQuery`. `rows` has one element more than the page, where there are more. */
+export function positionOf(rows: readonly { id: string }[], limit: number): { offset: string; has_more: boolean } {
+  return { offset: rows.slice(0, limit).at(-1)?.id ?? '', has_more: rows.length > limit }
 }
 
 /** How a list goes on. */

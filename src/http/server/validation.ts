@@ -72,11 +72,11 @@ export function toFaults(error: Pick<FastifyError, 'validation' | 'validationCon
     .map((ajvError): Fault => {
       const { keyword, params, instancePath, message } = ajvError
       const path = instancePath.split('/').slice(1).map(toPathSegment)
-      const named = namedFault(keyword, params)
+      const fieldFault = fieldFaultOf(keyword, params)
       const allowed = keyword === 'enum' ? `: ${(params['allowedValues'] as unknown[]).join(', ')}` : ''
       return {
-        loc: [part, ...path, ...(named ? [named.field] : [])],
-        msg: named?.msg ?? `${message ?? 'is not valid'}${allowed}`,
+        loc: [part, ...path, ...(fieldFault ? [fieldFault.field] : [])],
+        msg: fieldFault?.msg ?? `${message ?? 'is not valid'}${allowed}`,
         type: keyword === 'required' ? 'missing' : keyword,
       }
     })
@@ -85,7 +85,7 @@ export function toFaults(error: Pick<FastifyError, 'validation' | 'validationCon
 }
 
 /** The fault of a field that Ajv reports at the object around the field. */
-function namedFault(keyword: string, params: Record<string, unknown>): { field: string; msg: string } | undefined {
+function fieldFaultOf(keyword: string, params: Record<string, unknown>): { field: string; msg: string } | undefined {
   if (keyword === 'required') return { field: String(params['missingProperty']), msg: 'is required' }
   if (keyword === 'additionalProperties') return { field: String(params['additionalProperty']), msg: 'is not known' }
   if (keyword !== 'discriminator') return undefined
