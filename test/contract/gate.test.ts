@@ -262,6 +262,19 @@ for (const { name, environment } of databases) {
     assert.deepEqual([after.configuration.description, after.warnings, await file()], ['Edited.', undefined, text])
   })
 
+  test(`Gate: a start ends a change in memory, and does not apply an edit that has not passed, on ${name}`, async (t) => {
+    const { service, put, get, edit, file } = await start(t, await environment())
+    assert.equal((await put({ releases: null }, { in_memory_only: true, override: 'a trial' })).status, 200)
+    await service.close(0)
+    await edit((await file()).replace('First.', 'Edited.'))
+    await service.restart()
+    const { configuration, warnings } = await get()
+    assert.deepEqual([configuration.description, configuration.releases.gate.dataset, warnings.length], ['First.', 'core', 1])
+    const { version } = await get()
+    await service.restart()
+    assert.equal((await get()).version, version)
+  })
+
   test(`Gate: a first start, and a change that adds the gate, need no experiment, on ${name}`, async (t) => {
     const { put, get } = await start(t, await environment(), ungated)
     assert.equal((await put({ description: 'Second.' }, { override: 'not needed' })).status, 200)
@@ -270,6 +283,20 @@ for (const { name, environment } of databases) {
     assert.equal((await get()).configuration.description, 'Second.')
   })
 }
+
+test('Gate: an override that cannot be recorded changes nothing, also where the file is the configuration', async (t) => {
+  const { put, get, file, database } = await start(t, {})
+  const [before, text] = [await get(), await file()]
+  const run = (statement: string) => database.all.unit((connection) => connection.execute(statement, []))
+  await run("create trigger kill_act before insert on audit_events begin select raise(abort, 'killed'); end")
+  for (const more of [{}, { in_memory_only: true }]) {
+    const reply = await put({ description: 'Second.' }, { override: 'an outage', ...more })
+    assert.deepEqual([reply.status, reply.body.details.error_type], [503, 'ConfigurationNotStored'])
+    assert.deepEqual([await get(), await file()], [before, text])
+  }
+  await run('drop trigger kill_act')
+  assert.equal((await put({ description: 'Second.' }, { override: 'an outage' })).status, 200)
+})
 
 test('Gate: unknown and wrong fields of the gate are refused with their paths', async (t) => {
   const { put } = await start(t, {}, ungated)

@@ -4,7 +4,7 @@ import { logChange, overrideOrThrow } from '../change/gate.ts'
 import { changedPaths } from '../change/merge.ts'
 import { maskText } from '../change/mask-text.ts'
 import { editState, type ConfigurationState } from '../change/state.ts'
-import { FileChanged, type ConfigurationFile, type ConfigurationStore } from '../configuration-store.ts'
+import type { ConfigurationFile, ConfigurationStore } from '../configuration-store.ts'
 import { admitChange, tryChange, type AdmittedChange, type SkillChange } from '../admit.ts'
 import {
   createSettledAgent,
@@ -23,6 +23,7 @@ import {
   readVersion,
 } from '../configuration.ts'
 import type { FileRecord } from './file-record.ts'
+import { edited, replaceFile, undo } from './replace-file.ts'
 import { toRefused, unused, type RefusedEdit } from './refused-edit.ts'
 import { changedSkills, pinsOf } from '../skills/pins.ts'
 import { logFaults, readSkills, skillsChanged, type SkillSet } from '../skills/skill.ts'
@@ -132,17 +133,21 @@ export class FileConfiguration implements Configuration {
     )
     const { version, tools } = parts
     const before = this.state.stored.text
+    const isWritten = next.stored.text !== before
+    const recorded = { ...next, version, kind: kindOf({ change, mode }), diff, actor, pins: skills?.pins, ...(override && { override }) }
+    const isGated = this.state.used.config.releases?.gate !== undefined
     let backup: string | undefined
     try {
-      if (next.stored.text !== before) backup = await replaceFile(file, { before, held, after: next.stored.text })
+      if (isWritten) backup = await replaceFile(file, { before, held, after: next.stored.text })
+      if (isGated)
+        await record.insert(recorded).catch((error: unknown) => undo(file, isWritten ? { held, after: next.stored.text } : {}, error))
     } catch (error) {
       await tools.close()
       throw error
     }
     this.use(next, parts, skills?.set)
     if (mode === 'file') this.refused = undefined
-    const pins = skills?.pins
-    await record.add({ ...next, version, kind: kindOf({ change, mode }), diff, actor, pins, ...(override && { override }) })
+    if (!isGated) await record.add(recorded)
     const fields = { tenant: actor.tenant, sub: actor.sub, version, mode, diff }
     logChange(log, 'The configuration was changed', fields, override)
     return { version, at: this.state.since, diff, warnings: [...findFaultyTools(tools).map(hideUrlSecrets), ...oddities], backup }
@@ -251,38 +256,3 @@ export class FileConfiguration implements Configuration {
 }
 
 const unreadable = '\0unreadable'
-
-interface Replacement {
-  /** The configuration so far. */
-  before: string
-  /** The text of the file, which may be an edit that is not in effect. */
-  held: string
-  after: string
-}
-
-/** Returns the path of the backup of `before`. */
-async function replaceFile(file: ConfigurationFile, { before, held, after }: Replacement): Promise<string> {
-  try {
-    if (held !== before && held !== after) await file.backUp(held)
-    const backup = await file.backUp(before)
-    try {
-      if (held !== after) await file.replace(held, after)
-    } catch (error) {
-      await backup.remove().catch(() => undefined)
-      throw error
-    }
-    return backup.path
-  } catch (error) {
-    if (error instanceof FileChanged) throw edited(file, error)
-    const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    const message = `${file.name} could not be written (${code}); nothing was changed.`
-    throw new ServiceError('configuration_not_stored', `${message} A change with in_memory_only does not write the file.`, {
-      cause: error,
-    })
-  }
-}
-
-function edited(file: ConfigurationFile, cause: unknown): ServiceError {
-  const message = `${file.name} was edited or removed, and the edit is not in effect (see the log)`
-  return new ServiceError('configuration_not_stored', `${message}; nothing was changed.`, { cause })
-}

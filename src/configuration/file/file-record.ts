@@ -99,6 +99,8 @@ export function createFileRecord({ store, gate, name, newVersion, now, log }: Fi
     },
 
     add,
+    /** Rejects where the version cannot be recorded. */
+    insert,
   }
 }
 
