@@ -72,6 +72,7 @@ export const pageGroups: readonly PageGroup[] = [
       'typescript-client',
       'client-tools',
       'openai-clients',
+      'anthropic-clients',
       'open-webui',
       'langchain',
       'ai-sdk',

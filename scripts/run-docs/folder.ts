@@ -15,7 +15,7 @@ export interface Workspace {
 }
 
 /** Packages of the examples that pages import as well. They are not among those of the checkout. */
-const exampleModules = ['ai', '@ai-sdk/openai-compatible', '@langchain/core', '@langchain/openai']
+const exampleModules = ['ai', '@ai-sdk/openai-compatible', '@langchain/anthropic', '@langchain/core', '@langchain/openai']
 
 async function linkModule(folder: string, name: string): Promise<void> {
   await mkdir(path.dirname(path.join(folder, name)), { recursive: true })

@@ -41,7 +41,7 @@ test('Anthropic: a message has the answer, in the shape of the SDK, and its run 
     .withResponse()
   const expected: Omit<Anthropic.Message, '_request_id'> = {
     ...{ id: `msg_${request_id}`, type: 'message', role: 'assistant', model: 'agent-core', container: null, diagnostics: null },
-    content: [{ type: 'text', text: 'It is blue.', citations: null }],
+    content: [{ type: 'text', text: 'It is blue.' } as Anthropic.TextBlock],
     ...{ stop_reason: 'end_turn', stop_sequence: null, stop_details: null },
     usage: {
       ...{ input_tokens: 30, output_tokens: 12, cache_read_input_tokens: 80, cache_creation_input_tokens: 0 },

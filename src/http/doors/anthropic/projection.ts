@@ -27,7 +27,7 @@ export interface MessageHead {
 }
 
 type Block =
-  | { type: 'text'; text: string; citations: object[] | null }
+  | { type: 'text'; text: string; citations?: object[] }
   | { type: 'thinking'; thinking: string; signature: string }
   | { type: 'tool_use'; id: string; name: string; input: unknown; caller: { type: 'direct' } }
 
@@ -178,8 +178,9 @@ function toPieces(block: Block): [Block, object] {
   }
 }
 
+/** The AI SDK takes no `citations: null`, which the SDK of Anthropic declares. */
 function toTextBlock(text: string, citations: object[] = []): Extract<Block, { type: 'text' }> {
-  return { type: 'text', text, citations: citations.length > 0 ? citations : null }
+  return { type: 'text', text, ...(citations.length > 0 && { citations }) }
 }
 
 function toToolUse({ callId, tool: name, input }: ReturnType<typeof clientCallsOf>[number]): Block {

@@ -12,7 +12,7 @@ import { toBroughtChat } from '../model-apis/brought-chat.ts'
 import { refuseOtherModel, refuseParameters, toModelOptions, type ParameterRules } from '../model-apis/parameters.ts'
 import { noThreads } from './errors.ts'
 import { toConversation, type Conversation } from './messages.ts'
-import { CountBody, MessagesBody, OutputConfig, Thinking } from './schemas.ts'
+import { CountBody, MessagesBody, OutputConfig, Thinking, unset } from './schemas.ts'
 
 /** What a request asks for. */
 export interface MessagesRequest {
@@ -73,7 +73,7 @@ function toOptions(body: AnyBody, toolChoice: ToolChoice | undefined, { llms }: 
   const max = Math.min(body.max_tokens ?? Infinity, llms.primary.max_output_tokens ?? Infinity)
   const wanted = {
     temperature,
-    top_p,
+    top_p: top_p === unset ? undefined : top_p,
     stop,
     parallel_tool_calls: choice?.disable_parallel_tool_use ? false : undefined,
     max_output_tokens: Number.isFinite(max) ? max : undefined,
@@ -91,7 +91,7 @@ const isNot =
     !allowed.includes(value)
 
 const rules: ParameterRules = {
-  top_k: [isAny, 'is not supported'],
+  top_k: [isNot(unset), 'is not supported'],
   container: [isAny, 'is not supported: the agent uses its own tools'],
   mcp_servers: [(value) => !Array.isArray(value) || value.length > 0, 'is not supported: the agent uses its own tools'],
   inference_geo: [isAny, 'is not supported'],

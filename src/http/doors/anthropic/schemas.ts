@@ -63,7 +63,7 @@ const Tool = object('A tool that the client runs.', {
 export const Thinking = object('Whether the answer shows what the model thinks, and how much it may think.', {
   type: Type.Enum(['enabled', 'adaptive', 'disabled', 'between_tools']),
   budget_tokens: maybe(Type.Integer({ minimum: 1, description: 'The most tokens of thought of one model call.' })),
-  display: maybe(Type.Enum(['summarized', 'omitted'], { description: '`omitted`: the answer has no thoughts.' })),
+  display: maybe(Type.Enum(['summarized', 'updates', 'omitted'], { description: '`omitted`: the answer has no thoughts.' })),
 })
 
 const Format = Type.Object({ type: Type.Enum(['json_schema']), schema: Type.Record(Type.String(), Type.Unknown()) })
@@ -72,6 +72,9 @@ export const OutputConfig = object('The form of the answer, and the effort for i
   effort: maybe(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])),
   format: maybe(Format),
 })
+
+/** What older clients of LangChain send for a parameter without a value. */
+export const unset = -1
 
 /** What counts as input. */
 const input = {
@@ -109,8 +112,8 @@ export const MessagesBody = object(`A chat in the form of Anthropic's Messages A
   max_tokens: Type.Integer({ minimum: 1, description: 'The most tokens of one model call; `max_output_tokens` of agent.yaml if less.' }),
   stream: maybe(Type.Boolean()),
   temperature: maybe(Type.Number({ minimum: 0, maximum: 1 })),
-  top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
-  top_k: Type.Optional(Type.Unknown({ description: 'Refused with 400.' })),
+  top_p: maybe(Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Enum([unset])])),
+  top_k: Type.Optional(Type.Unknown({ description: 'A value other than -1 is refused with 400.' })),
   stop_sequences: maybe(Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), { maxItems: 4 })),
   metadata: accepted('No effect: the access key names the caller.'),
   diagnostics: accepted('No effect.'),
@@ -138,7 +141,7 @@ const Citation = Type.Object({
 })
 
 const Content = Type.Union([
-  Type.Object({ type: Type.Enum(['text']), text, citations: orNull(Type.Array(Citation)) }),
+  Type.Object({ type: Type.Enum(['text']), text, citations: Type.Optional(Type.Array(Citation)) }),
   Type.Object({
     type: Type.Enum(['thinking']),
     thinking: text,
