@@ -91,8 +91,13 @@ export interface ExperimentStore {
   find(tenant: string, id: string): Promise<Experiment | undefined>
   /** Newest first. */
   list(tenant: string, page: Page): Promise<Experiment[]>
-  /** Marks a pending experiment as running. False where the experiment has ended, or is unknown. */
-  start(tenant: string, id: string, now: number): Promise<boolean>
+  /**
+   * Marks a pending experiment as running. Returns how many processes in a row were lost before without a new result; undefined where the
+   * experiment has ended, or is unknown.
+   */
+  start(tenant: string, id: string, now: number): Promise<number | undefined>
+  /** Notes that the process leaves the rest of a running experiment to others, and was not lost. */
+  leave(tenant: string, id: string): Promise<void>
   /** Keeps the first result under a key, and none of a deleted session. False where the experiment does not run. */
   addResult(tenant: string, id: string, result: ExperimentResult): Promise<boolean>
   /** Keys and figures of all results. */

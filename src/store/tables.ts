@@ -874,6 +874,9 @@ export interface ExperimentRow {
   spec: string
   /** Encrypted JSON; empty behind the end. */
   configurations: string
+  /** Processes in a row that have begun without a new result and were lost, and the number of results at the last begin. */
+  losses: number
+  done_before: number
   status: 'pending' | 'running' | 'completed' | 'cancelled' | 'failed'
   dataset: string
   config_hash: string | null

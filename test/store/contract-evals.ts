@@ -222,8 +222,8 @@ function registerExperimentContract(database: () => Database): void {
     const { id } = experimentOf()
     await store.insert(experimentOf({ id }))
     assert.equal(await store.addResult(tenant, id, resultOf()), false)
-    assert.equal(await store.start(tenant, id, 2), true)
-    assert.equal(await store.start(tenant, id, 5), true)
+    assert.equal(await store.start(tenant, id, 2), 0)
+    assert.equal(await store.start(tenant, id, 5), 1)
     await store.addResult(tenant, id, resultOf())
     await store.addResult(tenant, id, resultOf({ outcome: 'failed' }))
     await store.addResult(tenant, id, resultOf({ variant: 1 }))
@@ -245,6 +245,21 @@ function registerExperimentContract(database: () => Database): void {
       [ended?.status, ended?.startedAt, ended?.endedAt, ended?.summary],
       ['completed', 2, 9, JSON.parse(JSON.stringify(summary))],
     )
+  })
+
+  test('processes that were lost without a new result are counted; those that leave, and those before a result, are not', async () => {
+    const { tenant, store, experimentOf, resultOf } = await setUp()
+    const { id } = experimentOf()
+    await store.insert(experimentOf({ id }))
+    const start = () => store.start(tenant, id, 2)
+    assert.deepEqual([await start(), await start(), await start()], [0, 1, 2])
+    await store.addResult(tenant, id, resultOf())
+    assert.deepEqual([await start(), await start()], [0, 1])
+    await store.leave(tenant, id)
+    assert.deepEqual([await start(), await start()], [0, 1])
+    await store.end(tenant, id, { status: 'cancelled', verdict: 'none', now: 3 })
+    assert.equal(await start(), undefined)
+    assert.equal(await store.start(tenant, newId(), 2), undefined)
   })
 
   test('results are listed by example and repetition, and by the outcome of a variant; traces are read one by one', async () => {

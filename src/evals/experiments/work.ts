@@ -23,7 +23,7 @@ import { experimentName } from './spec.ts'
 import { changesConfiguration } from './variants.ts'
 
 export interface WorkDependencies {
-  store: Pick<ExperimentStore, 'find' | 'start' | 'addResult' | 'done' | 'end' | 'configurations'>
+  store: Pick<ExperimentStore, 'find' | 'start' | 'leave' | 'addResult' | 'done' | 'end' | 'configurations'>
   datasets: Pick<DatasetStore, 'examples' | 'media'>
   openAgent: OpenAgent
   /** The configuration in use. */
@@ -45,6 +45,10 @@ const watchEveryMs = 1000
 /** Milliseconds until a process looks again after an overload. */
 const afterOverloadMs = 5000
 
+/** Processes in a row that are lost without a new result: a replay that ends its process must not end one process after another. */
+const maxLosses = 3
+const processesLost = `${maxLosses} processes in a row were lost during the experiment, without a new result.`
+
 /**
  * Does the jobs of experiments. A result that is stored is never made again: after the death of a process, another process goes on with
  * the rest.
@@ -52,8 +56,9 @@ const afterOverloadMs = 5000
 export function createExperimentWork(deps: WorkDependencies) {
   return async ({ tenant, data }: Job<'experiment'>, signal: AbortSignal): Promise<JobOutcome> => {
     const experiment = await deps.store.find(tenant, data.id)
-    if (!experiment || !(await deps.store.start(tenant, data.id, deps.now()))) return { kind: 'done' }
-    return new ExperimentWork(experiment, deps, signal).run()
+    const losses = experiment && (await deps.store.start(tenant, data.id, deps.now()))
+    if (losses === undefined) return { kind: 'done' }
+    return new ExperimentWork(experiment!, deps, signal).run(losses)
   }
 }
 
@@ -81,9 +86,9 @@ class ExperimentWork {
     this.signal = AbortSignal.any([signal, this.stopping.signal])
   }
 
-  async run(): Promise<JobOutcome> {
+  async run(losses: number): Promise<JobOutcome> {
     const { deps } = this
-    const refusal = await this.refusal()
+    const refusal = losses >= maxLosses ? processesLost : await this.refusal()
     if (refusal !== undefined) return this.end('failed', refusal)
     const opened = await this.openVariants().catch((error: unknown) => messageOf(error))
     if (typeof opened === 'string') return this.end('failed', opened)
@@ -92,6 +97,7 @@ class ExperimentWork {
       await this.replayAll(opened.variants)
       return await this.end('completed')
     } catch (error) {
+      if (!(error instanceof Stop)) await this.leave()
       if (error instanceof Overloaded) return { kind: 'again', at: deps.now() + afterOverloadMs }
       if (!(error instanceof Stop)) throw error
       return error.kind === 'ended' ? { kind: 'done' } : await this.end('failed', error.message)
@@ -99,6 +105,12 @@ class ExperimentWork {
       clearInterval(watching)
       await opened.close().catch((error: unknown) => deps.replays.onFault(error))
     }
+  }
+
+  /** Another process goes on. */
+  private async leave(): Promise<void> {
+    const { tenant, id } = this.experiment
+    await this.deps.store.leave(tenant, id).catch((error: unknown) => this.deps.replays.onFault(error))
   }
 
   private async end(status: 'completed' | 'failed', error?: string): Promise<JobOutcome> {

@@ -19,8 +19,10 @@ function createExperiments({
   ledger,
 }: Database): Pick<
   ExperimentStore,
-  'insert' | 'findCreated' | 'find' | 'list' | 'start' | 'end' | 'remove' | 'completed' | 'configurations'
+  'insert' | 'findCreated' | 'find' | 'list' | 'start' | 'leave' | 'end' | 'remove' | 'completed' | 'configurations'
 > {
+  const unended = (tenant: string, id: string) =>
+    db.updateTable('experiments').where('tenant', '=', tenant).where('id', '=', id).where('status', 'in', ['pending', 'running'])
   const ofTenant = (tenant: string) => db.selectFrom('experiments').select(columns).where('tenant', '=', tenant)
 
   return {
@@ -57,20 +59,29 @@ function createExperiments({
 
     start: (tenant, id, now) =>
       forTenant(tenant).unit(async (connection) => {
-        const begun = { status: 'running' as const, started_at: sql<number>`coalesce(started_at, cast(${now} as bigint))` }
-        const start = db.updateTable('experiments').set(begun).where('tenant', '=', tenant).where('id', '=', id)
-        return (await query(connection, start.where('status', 'in', ['pending', 'running']))).changes > 0
+        const results = db.selectFrom('experiment_results').where('tenant', '=', tenant).where('experiment', '=', id)
+        const { rows: counts } = await query(
+          connection,
+          results.select(({ fn }) => fn.countAll<number>().as('done')),
+        )
+        const { done } = counts[0]!
+        const begun = {
+          status: 'running' as const,
+          started_at: sql<number>`coalesce(started_at, cast(${now} as bigint))`,
+          losses: sql<number>`case when done_before = ${done} then losses + 1 else 0 end`,
+          done_before: done,
+        }
+        const start = unended(tenant, id).set(begun).returning('losses')
+        return (await query(connection, start)).rows[0]?.losses
       }),
+
+    leave: (tenant, id) =>
+      forTenant(tenant).unit(async (connection) => void (await query(connection, unended(tenant, id).set({ done_before: -1 })))),
 
     end: (tenant, id, { status, verdict, summary, error, now }, acting) =>
       forTenant(tenant).unit(async (connection) => {
         const ended = { verdict, summary: json(summary), error: error === undefined ? null : toText(error), ended_at: now }
-        const end = db
-          .updateTable('experiments')
-          .set({ ...ended, status, configurations: '' })
-          .where('tenant', '=', tenant)
-          .where('id', '=', id)
-        if ((await query(connection, end.where('status', 'in', ['pending', 'running']))).changes === 0) return false
+        if ((await query(connection, unended(tenant, id).set({ ...ended, status, configurations: '' }))).changes === 0) return false
         await ledger.record(connection, tenant, acting, { action: 'experiment.cancelled', target: `experiment:${id}` })
         return true
       }),
@@ -251,6 +262,8 @@ function toNewRow({
     body_hash: bodyHash,
     spec: JSON.stringify(spec),
     configurations,
+    losses: 0,
+    done_before: -1,
     status: 'pending',
     dataset,
     config_hash: configHash ?? null,

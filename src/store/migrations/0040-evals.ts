@@ -54,6 +54,8 @@ const statements = [
   body_hash text not null,
   spec text not null,
   configurations text not null,
+  losses integer not null,
+  done_before integer not null,
   status text not null,
   dataset text not null,
   config_hash text,
