@@ -1,42 +1,24 @@
 import { ownIssuer, type Permission, type Principal } from '../../access/permissions.ts'
 import type { Identity } from '../../access/identity.ts'
-import type { Owner } from '../../access/owner.ts'
-import { metered } from '../../agent/meter.ts'
-import type { Agent } from '../../configuration/agent.ts'
-import { toAgentConfig } from '../../configuration/parse.ts'
-import type { ConfigData } from '../../configuration/change/merge.ts'
-import { costOf } from '../../configuration/model-schema.ts'
-import type { AgentConfig } from '../../configuration/schema.ts'
 import { messageOf } from '../../errors.ts'
-import type { CallerSchemas } from '../../runs/execution/ports.ts'
 import type { Job, JobOutcome } from '../../runs/jobs.ts'
 import type { DatasetStore } from '../dataset-store.ts'
 import type { Experiment, ExperimentStore, ResultKey } from '../experiment-store.ts'
-import { toLiveReads } from '../replay/live.ts'
-import type { ReplayPorts } from '../replay/options.ts'
-import type { OpenAgent } from './agents.ts'
 import { endExperiment } from './end.ts'
 import { readExamples } from './examples.ts'
 import { measure, type Item, type MeasureOptions, type OpenVariant } from './measure.ts'
+import { openVariants, toMeasureOptions, type VariantDependencies } from './open-variants.ts'
 import { Overloaded, type ReplayPace } from './pace.ts'
-import { experimentName } from './spec.ts'
 import { changesConfiguration } from './variants.ts'
 
-export interface WorkDependencies {
+export interface WorkDependencies extends VariantDependencies {
   store: Pick<ExperimentStore, 'find' | 'start' | 'leave' | 'addResult' | 'done' | 'end' | 'configurations'>
   datasets: Pick<DatasetStore, 'examples' | 'media'>
-  openAgent: OpenAgent
-  /** The configuration in use. */
-  inUse(): AgentConfig
   /** The caller behind a stored identity, with the permissions of now; undefined where the key or the issuer is no longer accepted. */
   principalNow(identity: Identity): Promise<Principal | undefined>
-  /** Decrypts what was encrypted when the experiment was made. */
-  open(name: string, sealed: string): string
   pace: ReplayPace
   /** Number of replays of one experiment at once. */
   concurrency(): number
-  schemas: Pick<CallerSchemas, 'faultsOf'>
-  replays: Omit<ReplayPorts, 'readMedia'>
   now(): number
 }
 
@@ -90,7 +72,7 @@ class ExperimentWork {
     const { deps } = this
     const refusal = losses >= maxLosses ? processesLost : await this.refusal()
     if (refusal !== undefined) return this.end('failed', refusal)
-    const opened = await this.openVariants().catch((error: unknown) => messageOf(error))
+    const opened = await openVariants(this.experiment, deps).catch((error: unknown) => messageOf(error))
     if (typeof opened === 'string') return this.end('failed', opened)
     const watching = setInterval(() => void this.watch(), watchEveryMs)
     try {
@@ -142,25 +124,10 @@ class ExperimentWork {
     }
   }
 
-  private async openVariants(): Promise<{ variants: OpenVariant[]; close(): Promise<void> }> {
-    const { tenant, id, spec } = this.experiment
-    const { store, open, openAgent } = this.deps
-    await using stack = new AsyncDisposableStack()
-    const sealed = (await store.configurations(tenant, id)) ?? '[]'
-    const configurations = JSON.parse(open(experimentName(id), sealed)) as ConfigData[]
-    const variants: OpenVariant[] = []
-    for (const [index, { kind, configHash = id }] of spec.variants.entries()) {
-      const { agent } = stack.adopt(await openAgent(toAgentConfig(configurations[index]), configHash), (opened) => opened.close())
-      variants.push({ kind, agent, live: toLiveReads(spec.tools.live, { agent, inUse: this.deps.inUse() }) })
-    }
-    const opened = stack.move()
-    return { variants, close: () => opened.disposeAsync() }
-  }
-
   /** Replays what has no result, `concurrency` examples at once. The first failure of the service ends all. */
   private async replayAll(variants: readonly OpenVariant[]): Promise<void> {
     const items = this.items(variants.length)
-    const options = this.measureOptions(variants)
+    const options = toMeasureOptions(this.experiment, variants, this.deps, this.signal)
     const work = async (): Promise<void> => {
       for await (const item of items) await this.replayOne(item, options)
     }
@@ -196,41 +163,8 @@ class ExperimentWork {
       }
     }
   }
-
-  private measureOptions(variants: readonly OpenVariant[]): MeasureOptions {
-    const { spec, tenant, owner } = this.experiment
-    const { replays, schemas } = this.deps
-    // One judge for all variants.
-    const judge = variants[0]!.agent
-    return {
-      variants,
-      scorers: spec.scorers,
-      onMiss: spec.tools.onMiss,
-      owner: { tenant, owner },
-      ports: replays,
-      scoring: {
-        models: () => judgesOf(judge, { tenant, owner }, replays),
-        costOf(usage) {
-          const prices = judge.findPrices(usage.model, usage.place)
-          return prices && costOf(usage, prices)
-        },
-        faultsOf: (schema, value) => schemas.faultsOf('answer', schema, value, { tenant, owner }),
-        newId: replays.newId,
-      },
-      signal: this.signal,
-    }
-  }
 }
 
 function keyOf({ variant, example, repetition }: ResultKey): string {
   return `${example} ${repetition} ${variant}`
-}
-
-/** The models of an agent as judges, paid by the budgets in force. */
-function judgesOf(agent: Agent, owner: Owner, { budgets, limits }: Pick<ReplayPorts, 'budgets' | 'limits'>) {
-  const { model: primary, small, config } = agent
-  const inForce = limits()
-  if (!inForce) return { primary, small }
-  const meter = budgets.open({ ...owner, operation: 'experiment', fence: 0 }, { ...agent, config: { ...config, budgets: inForce } })
-  return { primary: metered(primary, meter), small: small && metered(small, meter) }
 }
