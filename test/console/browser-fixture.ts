@@ -137,6 +137,13 @@ function watch(page: Page, problems: string[], allowed: readonly RegExp[]): void
   page.on('crash', () => note('The page crashed.'))
 }
 
+/** To be evaluated in a page: colours in the middle of a transition have another contrast. */
+export const withoutTransitions = `(() => {
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync('*, ::before, ::after { transition: none !important }')
+  document.adoptedStyleSheets.push(sheet)
+})()`
+
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
-import { browserTest, openConsole } from './browser-fixture.ts'
+import { browserTest, openConsole, withoutTransitions } from './browser-fixture.ts'
 import { ann, exampleRun, exampleSession, startWithData } from './example-data.ts'
 
 /** Patterns and titles in `screens.tsx`, which Node cannot import. */
@@ -61,13 +61,6 @@ browserTest('Every screen: no violation of its policy, no error, no foreign requ
     })
   }
 })
-
-/** Colours in the middle of a transition have another contrast. */
-const withoutTransitions = `(() => {
-  const sheet = new CSSStyleSheet()
-  sheet.replaceSync('*, ::before, ::after { transition: none !important }')
-  document.adoptedStyleSheets.push(sheet)
-})()`
 
 /** Waits until a screen has loaded what it shows. */
 async function settle(page: Page, title: string): Promise<void> {

@@ -1,9 +1,11 @@
 import { useMay } from '../api/me.ts'
 import { PageHeader } from '../parts/page-header.tsx'
-import { DatasetList } from './dataset/list.tsx'
+import { PageTabs } from '../parts/page-tabs.tsx'
 import { NewDatasetButton } from './dataset/dialogs.tsx'
+import { DatasetList } from './dataset/list.tsx'
+import { ExperimentList } from './experiment/list.tsx'
 
-/** The datasets of the tenant. */
+/** The datasets and the experiments of the tenant. */
 export function ListsPage() {
   const create = useMay()('evals.write') && <NewDatasetButton />
   return (
@@ -11,7 +13,12 @@ export function ListsPage() {
       <PageHeader title="Evals" actions={create}>
         Questions from real runs, and experiments that replay them with another configuration. No call that changes something is executed.
       </PageHeader>
-      <DatasetList action={create} />
+      <PageTabs
+        tabs={[
+          { value: 'datasets', label: 'Datasets', content: <DatasetList action={create} /> },
+          { value: 'experiments', label: 'Experiments', content: <ExperimentList /> },
+        ]}
+      />
     </>
   )
 }

@@ -1,6 +1,6 @@
 import { Button, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
-import { ChecklistIcon, PencilIcon, TrashIcon } from '@primer/octicons-react'
+import { ChecklistIcon, PencilIcon, PlayIcon, TrashIcon } from '@primer/octicons-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { statusOf } from '../../api/errors.ts'
@@ -11,6 +11,7 @@ import { PageSkeleton } from '../../parts/skeletons.tsx'
 import { FailedState } from '../../parts/states.tsx'
 import { Timestamp } from '../../parts/timestamp.tsx'
 import { usePathId } from '../../parts/use-path-id.ts'
+import { newExperimentHref } from '../addresses.ts'
 import { useDataset, useDatasetMutations, type Dataset } from '../queries.ts'
 import { ScorerList } from '../scorers/scorer-list.tsx'
 import { ScorersDialog } from '../scorers/scorers-dialog.tsx'
@@ -59,6 +60,9 @@ function Actions({ dataset }: { dataset: Dataset }) {
   const { remove } = useDatasetMutations()
   return (
     <>
+      <Button component={Link} href={newExperimentHref(dataset.id)} size="sm" leftSection={<PlayIcon />}>
+        New experiment
+      </Button>
       <Button variant="default" size="sm" leftSection={<PencilIcon />} onClick={editing.open}>
         Edit
       </Button>
