@@ -224,12 +224,13 @@ function toPorts(store: MemoryRunStore, agent: Agent, subAgents: readonly SubAge
   return { ports: all, media: { images, mediaBytes, readArtifact: async (_folder, { id }) => kept.get(id) } }
 }
 
-function toReplayPorts({ schemas, clientTools, images, budgets, publicUrl }: ExecutionPorts): ReplayPorts {
+function toReplayPorts({ schemas, clientTools, images, readTool, budgets, publicUrl }: ExecutionPorts): ReplayPorts {
   let ids = 0
   return {
     schemas,
     clientTools,
     images,
+    readTool,
     budgets,
     publicUrl,
     observer: undefined,

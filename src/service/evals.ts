@@ -23,7 +23,7 @@ import { createDatasetStore } from '../store/evals/datasets.ts'
 import { createExperimentStore } from '../store/evals/experiments.ts'
 import { plainBox, type SecretBox } from '../store/secrets/secret-box.ts'
 
-interface EvalsOptions extends Pick<ReplayPorts, 'schemas' | 'clientTools' | 'images' | 'budgets' | 'observer' | 'publicUrl'> {
+interface EvalsOptions extends Pick<ReplayPorts, 'schemas' | 'clientTools' | 'images' | 'readTool' | 'budgets' | 'observer' | 'publicUrl'> {
   database: Database
   agent: CurrentAgent
   configuration: Configuration
@@ -88,7 +88,21 @@ type Shared = Pick<Parameters<typeof createReads>[0], 'now'> & {
 
 /** Does the jobs of experiments until the returned function is called. */
 function workOnExperiments(shared: Shared, options: EvalsOptions): () => void {
-  const { agent, principalNow, box = plainBox, overload, running, clientTools, images, budgets, observer, publicUrl, newId, log } = options
+  const {
+    agent,
+    principalNow,
+    box = plainBox,
+    overload,
+    running,
+    clientTools,
+    images,
+    readTool,
+    budgets,
+    observer,
+    publicUrl,
+    newId,
+    log,
+  } = options
   const concurrency = () => agent().config.evals.concurrency
 
   /** The first experiment loads what replays need. */
@@ -102,6 +116,7 @@ function workOnExperiments(shared: Shared, options: EvalsOptions): () => void {
       schemas: shared.schemas,
       clientTools,
       images,
+      readTool,
       budgets,
       observer,
       publicUrl,

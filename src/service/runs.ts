@@ -69,6 +69,7 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
   const { agent, store, jobs, holder, now, newId } = runPorts
   const documents = createDocumentCache()
   const images = createImages()
+  const readTool = createReadOf({ files: root, documents })
   const onSubAgentFault = (err: unknown) => log.error({ err }, 'The state of a sub-agent could not be stored')
   const { isShared } = database
   const subAgents = createSubAgents({ ...runPorts, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
@@ -89,7 +90,7 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
     subAgents,
     attachments: createAttachments({ files: root, documents, images, uploads }),
     images,
-    readTool: createReadOf({ files: root, documents }),
+    readTool,
     clientTools,
     schemas,
     onFault: logFault(log),
@@ -122,7 +123,7 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
     })
   return {
     endLostExecutions,
-    replaying: { schemas, clientTools, images, overload: load.overload, running: () => runs.running() },
+    replaying: { schemas, clientTools, images, readTool, overload: load.overload, running: () => runs.running() },
     services: { runs: { ...runs, drain }, runStore: store, tools, subAgents, approvals, openCalls, schemas },
   }
 }

@@ -54,3 +54,22 @@ test('Experiments: pictures and files are shown again when the run, its files an
     [1, false, 1],
   )
 })
+
+test('Experiments: the rest of a long file is read from the recording when the file is gone', async (t) => {
+  const long = `# Chapter\n\n${'A line about pumps.\n\n'.repeat(3000)}`
+  const reading = say('', call('read_file', { path: 'long.md', offset: 100 }))
+  const model = new ScriptedModel(reading, say('Pumps.'), reading, say('Pumps.'))
+  const service = await startService(t, { agentModel: model, files: { 'long.md': long } })
+  const client = await service.as({ roles: ['admin'] })
+  const asked = { messages: [{ role: 'user', content: 'What is it about?' }], context_files: ['long.md'] }
+  const { body } = await client.chat(asked, { 'request-id': 'r1' })
+  assert.match(JSON.stringify(body.body.intermediate_steps[0]), /A line about pumps/)
+  const { body: dataset } = await client.request('POST', '/core/v1/datasets', { body: { name: 'files' } })
+  await client.request('POST', `/core/v1/datasets/${dataset.id}/examples`, { body: { from_run: { request_id: 'r1' } } })
+  await rm(service.settings.filesRoot, { recursive: true })
+  const proof = await endOf(client, await startExperiment(client, { dataset_id: dataset.id, baseline: { recorded: true } }))
+  const ended = await endOf(client, await startExperiment(client, { dataset_id: dataset.id }))
+  assert.deepEqual([proof.verdict, ended.verdict, ended.variants[0].diverged, model.requests.length], ['passed', 'passed', 0, 4])
+  const [first, , again] = model.requests
+  assert.deepEqual([again!.tools, again!.messages[0]!.text], [first!.tools, first!.messages[0]!.text])
+})

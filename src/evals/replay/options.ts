@@ -27,7 +27,10 @@ export interface ReplayOptions {
 }
 
 /** Ports for replays that are adapters: everything else of a replay is in memory. */
-export interface ReplayPorts extends Pick<ExecutionPorts, 'schemas' | 'clientTools' | 'images' | 'budgets' | 'observer' | 'publicUrl'> {
+export interface ReplayPorts extends Pick<
+  ExecutionPorts,
+  'schemas' | 'clientTools' | 'images' | 'readTool' | 'budgets' | 'observer' | 'publicUrl'
+> {
   readMedia: ReadMedia
   /** The budgets in force. Those of the variant do not count: nobody spends more with another configuration. */
   limits(): AgentConfig['budgets']

@@ -1,3 +1,5 @@
+import type { ToolSet } from '../../agent/tool.ts'
+import type { ExecutionPorts } from '../../runs/execution/ports.ts'
 import type { ChatRequest } from '../../runs/run.ts'
 import type { HistoryMessage, Turn } from '../../runs/run-store.ts'
 import type { Example } from '../example.ts'
@@ -46,4 +48,15 @@ export function toTurn(example: Example, newSession: string): Turn {
   const { kind: _kind, ...summary } = entry?.kind === 'summary' ? entry : { kind: '', text: '' }
   const session = example.original?.session ?? newSession
   return { session, messageIndex: messageCount - 1, messageCount, windowStart: 0, ...(entry && { summary }) }
+}
+
+/**
+ * The tools with the one that reads the rest of long files of the question, where the recorded run had such a tool beside those of the
+ * configuration. The text of the files names the tool.
+ */
+export function withReader(tools: ToolSet, { input }: Example, readTool: ExecutionPorts['readTool']): ToolSet {
+  const [, name] = /read on with the tool (read_file|read_context_file)\./.exec(input.messages.at(-1)?.content ?? '') ?? []
+  if (name === undefined || tools.list().some((listing) => listing.name === name)) return tools
+  const tool = readTool(name, [])
+  return { ...tools, list: () => [...tools.list(), { ...tool, status: 'ready', tool }] }
 }

@@ -16,7 +16,7 @@ import { RecordedModel } from './recorded-model.ts'
 import { RecordedWatch } from './recorded-watch.ts'
 import { Recording } from './recording.ts'
 import { ReplayStore } from './store.ts'
-import { historyOf, toRequest, toTurn } from './question.ts'
+import { historyOf, toRequest, toTurn, withReader } from './question.ts'
 import { createReplayedSubAgents } from './sub-agents.ts'
 import { Watch, type Divergence } from './watch.ts'
 
@@ -95,7 +95,8 @@ class Replay {
     const { ports, recording, order } = this
     const { answer, keepArtifact, expectFiles } = this.createAnswers()
     const { live, onMiss } = this.options
-    const tools = createReplayCatalog(configured.tools, answer, ({ name }) => isRecorded || (onMiss === 'live' && live?.has(name) === true))
+    const described = withReader(configured.tools, example, ports.readTool)
+    const tools = createReplayCatalog(described, answer, ({ name }) => isRecorded || (onMiss === 'live' && live?.has(name) === true))
     const model = new RecordedModel({
       example,
       recording,
