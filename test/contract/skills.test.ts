@@ -230,7 +230,7 @@ test('a sub-agent knows the skills only where it has load_skill', async (t) => {
   assert.ok(!systems[4]!.includes('refunds'))
 })
 
-test('the list of tools has the tools of skills, a direct execution runs them, and an MCP client can call them', async (t) => {
+test('the list of tools has the tools of skills, a direct execution and an MCP client run them, and only the extended card of A2A names skills', async (t) => {
   const { client, admin } = await start(t)
   const { body } = await client.request('GET', '/core/v1/tools')
   assert.deepEqual(
@@ -251,6 +251,15 @@ test('the list of tools has the tools of skills, a direct execution runs them, a
     body: { tool_name: 'load_skill', tool_input: { name: 'greetings' } },
   })
   assert.deepEqual(executed.body.output, { skill: 'greetings', files: [], instructions: 'Do greetings.' })
+  const called = await client.request('POST', '/mcp', {
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'load_skill', arguments: { name: 'greetings' } } },
+    headers: { accept: 'application/json, text/event-stream' },
+  })
+  assert.match(called.text, /Do greetings\./)
+  const idsOf = async (path: string) =>
+    (await client.request('GET', path, { headers: { 'a2a-version': '1.0' } })).body.skills.map(({ id }: any) => id)
+  assert.deepEqual(await idsOf('/.well-known/agent-card.json'), ['chat'])
+  assert.deepEqual(await idsOf('/a2a/v1/extendedAgentCard'), ['chat', 'skill:greetings', 'skill:refunds'])
   const metadata = await client.request('GET', '/core/v1/metadata')
   assert.ok(metadata.body.body.capabilities.includes('tool:load_skill'))
 })

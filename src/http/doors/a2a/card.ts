@@ -27,21 +27,20 @@ export interface CardOptions {
 /** The path of the HTTP+JSON binding, below which the routes of the specification are. */
 const httpPath = '/a2a/v1'
 
-type CardAgent = Pick<Agent, 'config' | 'tools' | 'model'>
+type CardAgent = Pick<Agent, 'config' | 'tools' | 'model' | 'skills'>
 
 /** The public agent card. The card names tools without their own descriptions, which may quote data. */
 export function toCard(agent: CardAgent, options: CardOptions): AgentCard {
-  return withSkills(agent, options, toPublicSkills(agent.config, agent.tools.list()))
+  return withSkills(agent, options, toPublicSkills(agent.config, listingsOf(agent)))
 }
 
-/** The card for one caller: tools with their descriptions, and the caller's sub-agents, as far as the key may read them. */
+/** The card for one caller: tools and skills with their descriptions, and the caller's sub-agents, as far as the key may read them. */
 export async function toExtendedCard(
   agent: CardAgent,
   options: CardOptions & { principal: Principal; subAgents: Pick<SubAgents, 'list'> },
 ): Promise<AgentCard> {
   const { principal, subAgents } = options
-  const listings = agent.tools.list()
-  const skills = permits(principal, ['tools.read']) ? toDescribedSkills(agent.config, listings) : toPublicSkills(agent.config, listings)
+  const skills = permits(principal, ['tools.read']) ? toDescribedSkills(agent) : toPublicSkills(agent.config, listingsOf(agent))
   const own = permits(principal, ['sub_agents.read']) ? await subAgents.list(principal) : []
   return withSkills(agent, options, [...skills, ...own.map(toSubAgentSkill)])
 }
@@ -114,9 +113,18 @@ function toPublicSkills(config: AgentConfig, listings: readonly ToolListing[]): 
   return [toChatSkill(config), ...listings.map((listing) => toToolSkill(listing, descriptionOf(listing)))]
 }
 
-/** The skills for callers who may read the tools: the chat, and one skill for each tool with its own description. */
-function toDescribedSkills(config: AgentConfig, listings: readonly ToolListing[]): AgentSkill[] {
-  return [toChatSkill(config), ...listings.map((listing) => toToolSkill(listing, listing.description))]
+/** The skills for callers who may read the tools: the chat, one skill for each tool with its own description, and the skills of the agent. */
+function toDescribedSkills(agent: CardAgent): AgentSkill[] {
+  const tools = listingsOf(agent).map((listing) => toToolSkill(listing, listing.description))
+  const skills = (agent.skills?.skills ?? []).map(({ name, description }) => {
+    return toSkill({ id: `skill:${name}`, name, description, tags: ['skill'] })
+  })
+  return [toChatSkill(agent.config), ...tools, ...skills]
+}
+
+/** The tools, without the tools that load the skills of the agent. */
+function listingsOf({ tools }: CardAgent): readonly ToolListing[] {
+  return tools.list().filter(({ tool }) => tool?.isAlwaysAllowed !== true)
 }
 
 function toSubAgentSkill({ id, name, description, objective }: SubAgent): AgentSkill {
