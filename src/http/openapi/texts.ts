@@ -186,6 +186,7 @@ const parameterTexts: Record<string, ParameterText> = {
   outcome: { description: 'Only results with this outcome.', example: 'passed' },
   revision: { description: 'The dataset as it was at this revision.', example: 1 },
   jti: { description: 'The id of a key.', example: '01a1fd5d-67f6-7502-b401-06e47c62549c' },
+  override: { description: 'Why the change is made all the same.', example: 'Rolls a broken version back' },
   name: { description: 'The name of a tool.', example: 'weather__forecast' },
   version: { description: 'A version of the configuration.', example: '019ab3c4-5d6e-7f80-9a1b-2c3d4e5f6071' },
   limit: { description: 'The largest number of elements in the reply.', example: 10 },
