@@ -152,6 +152,16 @@ test('Anthropic: an answer with a schema is its JSON, and instructions hold for 
   await assert.rejects(wrong, /output_config\.format\.schema/)
 })
 
+test('Anthropic: an answer that a client has begun is continued, and an empty one is asked for', async (t) => {
+  const { service, anthropic } = await start(t)
+  const ask = async (content: string) => {
+    await anthropic.messages.create({ ...base, messages: [{ role: 'assistant', content }] })
+    return service.model.requests.at(-1)!.body.messages.filter(({ role }: { role: string }) => role === 'user')[0].content
+  }
+  assert.equal(await ask(''), 'Continue.')
+  assert.match(await ask('Once upon'), /^Continue/)
+})
+
 test('Anthropic: tokens are counted without a run', async (t) => {
   const { service, anthropic } = await start(t)
   const count = async (more: object = {}) =>

@@ -492,6 +492,7 @@ test('OpenAI: an answer that a client has begun is continued, and system message
       .map(({ role, content }: { role: string; content: string }) => [role, content])
   const goOn = ['user', 'Continue your last message exactly where it ends, and repeat nothing of it.']
   const cases: [OpenAI.ChatCompletionMessageParam[], string[][]][] = [
+    [[assistant('')], [['user', 'Continue.']]],
     [
       [user('A tale?'), assistant('Once upon')],
       [['user', 'A tale?'], ['assistant', 'Once upon'], goOn],

@@ -42,8 +42,9 @@ export interface BroughtChat extends ChatAttachments {
 export function toBroughtChat(entries: readonly Entry[]): BroughtChat {
   const turns = withoutEmptyEnd(entries.filter(({ role }) => role !== 'system'))
   const system = entries.filter(({ role }) => role === 'system')
-  if (turns.length === 0) turns.push({ ...system.pop()!, role: 'user' })
-  if (turns.at(-1)!.role === 'assistant' && !turns.at(-1)!.calls) turns.push(toQuestion(continueText))
+  if (turns.length === 0 && system.length > 0) turns.push({ ...system.pop()!, role: 'user' })
+  const last = turns.at(-1)
+  if (last?.role === 'assistant' && !last.calls) turns.push(toQuestion(continueText))
   if (turns.every(({ role }) => role !== 'user')) turns.unshift(toQuestion('Continue.'))
   const question = turns.findLastIndex(({ role }) => role === 'user')
   const upToQuestion = [...system, ...turns.slice(0, question + 1)]
