@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { callsIn, decide } from '../fixtures/approvals.ts'
 import { until } from '../fixtures/async-client.ts'
 import type { ModelServerRequest } from '../fixtures/model-server.ts'
 import { startService, type ServiceOptions, type TestService } from '../fixtures/service.ts'
@@ -262,4 +263,32 @@ test('the list of tools has the tools of skills, a direct execution and an MCP c
   assert.deepEqual(await idsOf('/a2a/v1/extendedAgentCard'), ['chat', 'skill:greetings', 'skill:refunds'])
   const metadata = await client.request('GET', '/core/v1/metadata')
   assert.ok(metadata.body.body.capabilities.includes('tool:load_skill'))
+})
+
+test('a run that waited for an approval is narrowed as before, and a skill is no text of strangers', async (t) => {
+  const calls: string[] = []
+  const marks = { trust: 'trusted', private: false, outbound: false } as const
+  const toolOf = (name: string, traits = {}) => fakeTool(name, async () => calls.push(name), { effect: 'write', marks, ...traits })
+  const { client } = await start(t, {
+    config: { containment: { after_untrusted: 'refuse', outbound: 'refuse' } },
+    tools: [toolOf('pay', { approval: { by: 'caller' } }), toolOf('note')],
+    project: { ...project, 'skills/refunds/SKILL.md': skillOf('refunds', { more: 'allowed-tools: pay\n' }) },
+    script: [callOf('load_skill', { name: 'refunds' }), callOf('pay'), callOf('note'), { text: 'Done.' }],
+  })
+  const ids = { 'request-id': 'r1', 'session-id': 's1' }
+  const asked = await client.chat('Refund.', ids)
+  assert.equal(asked.status, 202, asked.text)
+  assert.deepEqual(calls, [])
+  assert.equal((await decide(client, 'r1', callsIn(asked)[0]!)).status, 200)
+  const { body } = await client.chat('Refund.', ids)
+  assert.deepEqual(
+    body.body.intermediate_steps.map(({ tool, status }: any) => [tool, status]),
+    [
+      ['load_skill', 'success'],
+      ['pay', 'success'],
+      ['note', 'error'],
+    ],
+  )
+  assert.match(body.body.intermediate_steps[2].output.error, /note can't be used in this run/)
+  assert.deepEqual(calls, ['pay'])
 })
