@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Tool } from '../../agent/tool.ts'
+import { toAgentConfig } from '../../configuration/parse.ts'
 import { agentOf } from '../../runs/process-fixture.ts'
 import { compareWrites, recordedWrites } from '../effects.ts'
 import { toExample } from '../example.ts'
@@ -8,6 +9,7 @@ import { FunctionModel } from '../recorded-parts-fixture.ts'
 import { ann } from '../recorded-run-fixture.ts'
 import { toSubject } from '../scorers/score.ts'
 import { call, caseOf, modelOf, signal, tryOut } from './case-fixture.ts'
+import { toLiveReads } from './live.ts'
 import { replay } from './replay.ts'
 
 test('a candidate that writes as recorded has the same effects; one that writes twice has one more, and its run goes on', async () => {
@@ -29,6 +31,18 @@ test('a candidate that writes as recorded has the same effects; one that writes 
   assert.deepEqual([calls.length, effects.added.length, output], [2, 1, 'Done.'])
   const outputs = twice.events.flatMap((event) => (event.type === 'step_end' ? [event.step.output] : []))
   assert.deepEqual(outputs, [{ refunded: 1, receipt: 1 }, { simulated: true }])
+})
+
+test('a candidate that declares a recorded write as a read hides no write', async () => {
+  const made = await caseOf(modelOf([call('refund', { n: 1 })]))
+  const tools = made.tools.map((tool): Tool => ({ ...tool, effect: 'read' }))
+  const live = toLiveReads(['refund'], { agent: agentOf({ model: modelOf(), tools }), inUse: toAgentConfig({}) })
+  assert.equal(live.size, 1)
+  for (const options of [{ onMiss: 'fail' }, { onMiss: 'error' }, { onMiss: 'live', live }] as const) {
+    const replayed = await tryOut({ ...made, tools }, modelOf([call('refund', { n: 1 })], [call('refund', { n: 1 })]), options)
+    const { same, added, removed } = compareWrites(recordedWrites(made.example), replayed.writes)
+    assert.deepEqual([replayed.status, same, added, removed], ['completed', 1, [{ tool: 'refund', tool_input: { n: 1 } }], []])
+  }
 })
 
 test('the order of members and the form of a number do not count; another input does', async () => {

@@ -96,7 +96,11 @@ class Replay {
     const { answer, keepArtifact, expectFiles } = this.createAnswers()
     const { live, onMiss } = this.options
     const described = withReader(configured.tools, example, ports.readTool)
-    const tools = createReplayCatalog(described, answer, ({ name }) => isRecorded || (onMiss === 'live' && live?.has(name) === true))
+    const tools = createReplayCatalog(described, {
+      answer,
+      mayReach: ({ name }) => isRecorded || (onMiss === 'live' && live?.has(name) === true),
+      hasWritten: (name) => example.recording.some(({ tool, effect }) => tool === name && effect === 'write'),
+    })
     const model = new RecordedModel({
       example,
       recording,
