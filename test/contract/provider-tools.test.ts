@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { startModelServer } from '../fixtures/model-server.ts'
+import { endOf, startExperiment } from '../fixtures/refund-shop.ts'
 import { startService } from '../fixtures/service.ts'
 import { callOf } from '../fixtures/tools.ts'
 
@@ -30,4 +32,28 @@ test('a model without the tool that asks for it anyway reads that it cannot be c
   assert.match(second.messages.at(-1).content, /web_search can't be called: only the provider of a model runs it/)
   const [step] = body.body.intermediate_steps
   assert.deepEqual([step.tool, step.status], ['web_search', 'error'])
+})
+
+test('a replay offers no tool to the provider, but for a read that the experiment names', async (t) => {
+  const provider = await startModelServer({ status: 400, body: { error: { message: 'Not today.' } } })
+  t.after(() => provider.close())
+  const primary = { provider: 'openai', model: 'gpt-5.1', base_url: provider.url, api_key: 'k' }
+  const tools = [entry, { name: 'calculator' }]
+  const service = await startService(t, { config: { llms: { primary }, tools } })
+  const client = await service.as({ roles: ['admin'] })
+  const { body: dataset } = await client.request('POST', '/core/v1/datasets', { body: { name: 'one' } })
+  const input = { messages: [{ role: 'human', content: 'Search.' }] }
+  await client.request('POST', `/core/v1/datasets/${dataset.id}/examples`, { body: { input } })
+  const offered = async (more: object) => {
+    const before = provider.requests.length
+    const ended = await endOf(client, await startExperiment(client, { dataset_id: dataset.id, ...more }))
+    assert.equal(ended.variants[0].errors, 1)
+    return provider.requests.slice(before).flatMap(({ body }) => body.tools.map(({ type }: { type: string }) => type))
+  }
+  assert.deepEqual(new Set(await offered({})), new Set(['function']))
+  assert.deepEqual(new Set(await offered({ tools: { on_miss: 'live', live: ['web_search'] } })), new Set(['function', 'web_search']))
+  const remote = { name: 'remote', type: 'provider', config: { tool: 'mcp', server_url: provider.url } }
+  const body = { dataset_id: dataset.id, candidate: { patch: { tools: [remote] } } }
+  const refused = await client.request('POST', '/core/v1/experiments', { body })
+  assert.deepEqual([refused.status, refused.body.detail[0].loc], [422, ['body', 'candidate']], refused.text)
 })
