@@ -115,7 +115,8 @@ browserTest('Evals: recorded replies propose no write, and the experiment is del
 
 browserTest('Evals: a version and a changed agent.yaml are candidates, and a written candidate is not lost by a link', async (t) => {
   const { page, open, client, dataset } = await openEvals(t, { count: 1, allowed: [/status of 422/] })
-  await client.request('PUT', '/core/v1/agent/config', { body: twice.patch })
+  const changed = await client.request('PUT', '/core/v1/agent/config', { body: { configuration: twice.patch } })
+  assert.equal(changed.status, 200, changed.text)
   await open(`/evals/new?dataset=${dataset}`)
   await choose(page, 'Candidate', 'A version of the history')
   await page.getByRole('combobox', { name: 'Version of the candidate' }).click()
@@ -123,7 +124,7 @@ browserTest('Evals: a version and a changed agent.yaml are candidates, and a wri
   await page.getByRole('button', { name: 'Start' }).press('Enter')
   await page.getByRole('heading', { name: 'Proposed writes', exact: true }).waitFor()
   await page.getByText('None. The candidate makes no write that the recorded runs did not make.').waitFor()
-  await page.getByText('1 of 1', { exact: false }).first().waitFor()
+  await page.getByRole('row', { name: 'Writes 1 the same, 1 more 1 the same' }).waitFor()
 
   await open(`/evals/new?dataset=${dataset}`)
   await choose(page, 'Candidate', 'A changed agent.yaml')

@@ -16,11 +16,14 @@ export function refusalOf(error: unknown): Refusal | undefined {
 
 interface GateNoticeProps {
   refusal: Refusal
+  /** A version that is restored; the change is the draft without one. */
+  version?: string
   onOverride: (reason: string) => void
 }
 
 /** Says why the gate refuses a change, leads to the experiment, and saves the change all the same for a reason. */
-export function GateNotice({ refusal: { reason, dataset, config_hash: hash, experiment }, onOverride }: GateNoticeProps) {
+export function GateNotice({ refusal: { reason, dataset, config_hash: hash, experiment }, version, onOverride }: GateNoticeProps) {
+  const candidate = version === undefined ? 'candidate=text' : `candidate=version&version=${encodeURIComponent(version)}`
   const [override, setOverride] = useState('')
   return (
     <section className={styles.conflict} role="alert" aria-label="Gate">
@@ -36,7 +39,8 @@ export function GateNotice({ refusal: { reason, dataset, config_hash: hash, expe
           </p>
         ) : (
           <p>
-            Run an <Link href="/evals">experiment</Link> on the dataset {dataset} with this change as its candidate, and save again.
+            Run an <Link href={`/evals/new?dataset=${encodeURIComponent(dataset ?? '')}&${candidate}`}>experiment</Link> on the dataset{' '}
+            {dataset} with this change as its candidate, and save again.
           </p>
         )}
         <p className={styles.quiet}>

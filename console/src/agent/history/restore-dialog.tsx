@@ -57,7 +57,7 @@ export function RestoreDialog({ version, current, hasDraft, onClose }: RestoreDi
           </Text>
           {check.isPending && <RowsSkeleton count={3} />}
           {check.data && <Effect check={check.data} before={current.text} after={text.data} />}
-          {refusal && <GateNotice refusal={refusal} onOverride={(reason) => confirm(version, reason)} />}
+          {refusal && <GateNotice refusal={refusal} version={version.version} onOverride={(reason) => confirm(version, reason)} />}
           {error && !refusal && (
             <p role="alert" className={styles.error}>
               {messageOf(error)}

@@ -2,11 +2,13 @@ import type { NewExperiment } from '../experiment-queries.ts'
 
 type Variant = NonNullable<NewExperiment['candidate']>
 
+const candidates = ['none', 'version', 'text', 'patch'] as const
+
 /** The fields of the form. Texts of a candidate stay while another kind is chosen. */
 export interface Draft {
   baseline: 'current' | 'recorded' | 'version'
   baselineVersion: string | undefined
-  candidate: 'none' | 'version' | 'text' | 'patch'
+  candidate: (typeof candidates)[number]
   candidateVersion: string | undefined
   /** Undefined until the text in use is loaded. */
   text: string | undefined
@@ -26,6 +28,12 @@ export const newDraft: Draft = {
   repetitions: 1,
   onMiss: 'fail',
   live: [],
+}
+
+/** The draft of an address, which may name the candidate. */
+export function toDraft(search: URLSearchParams): Draft {
+  const candidate = candidates.find((kind) => kind === search.get('candidate')) ?? 'none'
+  return { ...newDraft, candidate, candidateVersion: search.get('version') ?? undefined }
 }
 
 /** The request of a draft; undefined while a part is missing. */

@@ -13,7 +13,7 @@ import { useStartExperiment } from '../experiment-queries.ts'
 import { useDataset, type Dataset } from '../queries.ts'
 import { ScorerList } from '../scorers/scorer-list.tsx'
 import { CandidateFields } from './candidate.tsx'
-import { newDraft, toExperiment, type Draft } from './draft.ts'
+import { toDraft, toExperiment, type Draft } from './draft.ts'
 import { VersionSelect } from './version-select.tsx'
 import styles from '../evals.module.css'
 
@@ -30,7 +30,8 @@ export function NewExperimentPage() {
 
 function Content({ dataset }: { dataset: Dataset }) {
   const { id, name, examples, scorers } = dataset
-  const [draft, setDraft] = useState<Draft>(newDraft)
+  const [search] = useSearchParams()
+  const [draft, setDraft] = useState(() => toDraft(search))
   const [isValid, setValid] = useState(true)
   const [, navigate] = useLocation()
   const start = useStartExperiment()
