@@ -75,6 +75,8 @@ for (const { name, environment } of databases) {
     assert.doesNotMatch((await run('doctor')).out, /gate/)
     const again = await run('config', 'restore', versions[0]!)
     assert.equal(again.code, 0, again.err)
+    // The service writes the restored text into the folder, which is removed at the end.
+    await stop(service)
   })
 }
 
@@ -108,4 +110,5 @@ test('an edit that the running service has refused is accepted by a command', as
     ({ configuration }) => configuration.name === 'Edited',
   )
   assert.deepEqual([shown.configuration.releases, shown.warnings], [undefined, undefined])
+  await stop(service)
 })
