@@ -177,7 +177,7 @@ function registerExperimentContract(database: () => Database): void {
       requestId: randomUUID(),
       bodyHash: 'h',
       spec,
-      configurations: 'sealed',
+      configurations: '',
       dataset: dataset.id,
       configHash: 'c',
       createdAt: 1,
@@ -288,7 +288,7 @@ function registerExperimentContract(database: () => Database): void {
   test('configurations are there until the end', async () => {
     const { tenant, store, experimentOf } = await setUp()
     const { id } = experimentOf()
-    await store.insert(experimentOf({ id }))
+    await store.insert(experimentOf({ id, configurations: 'sealed' }))
     assert.equal(await store.configurations(tenant, id), 'sealed')
     assert.equal(await store.configurations(randomUUID(), id), undefined)
     await store.end(tenant, id, { status: 'cancelled', verdict: 'none', now: 3 })
