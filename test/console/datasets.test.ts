@@ -185,3 +185,20 @@ browserTest('Datasets: scorers are made in a form, whose faults have their place
   const { body: changed } = await client.request('GET', '/core/v1/datasets/core')
   assert.deepEqual(changed.scorers, [{ name: 'cheap', kind: 'max_cost', usd: 0.5 }])
 })
+
+browserTest("Datasets: an administrator adds another caller's run to a dataset that exists", async (t) => {
+  const script = [callOf('refund', { order: 9 }), { text: 'Refunded.' }, { text: 'Good day.' }]
+  const { page, open, client, service } = await openRefunded(t, { script })
+  await client.request('POST', '/core/v1/datasets', { body: { name: 'core' } })
+  const bob = await service.as({ sub: 'bob', roles: ['user'] })
+  await bob.chat('Good morning', { 'request-id': 'r2' })
+  await open('/runs')
+  await page.getByRole('link', { name: 'Good morning' }).press('Enter')
+  await page.getByRole('button', { name: 'Add to dataset' }).press('Enter')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('textbox', { name: 'Name of the example' }).fill('A greeting')
+  await dialog.getByRole('button', { name: 'Add', exact: true }).press('Enter')
+  await dialog.getByRole('status').waitFor()
+  const { body } = await client.request('GET', '/core/v1/datasets/core/examples')
+  assert.deepEqual([body.examples[0].name, body.examples[0].question], ['A greeting', 'Good morning'])
+})
