@@ -166,6 +166,24 @@ browserTest('Evals: an experiment that goes on shows its progress, and is cancel
   assert.equal((await client.request('GET', `${path}/${id}`)).body.status, 'cancelled')
 })
 
+browserTest('Evals: the traces of an example show the candidate when its replay is done', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  const script: ModelScript = (request) => {
+    const isCandidate = String(request.body.messages[0].content).includes('Refund twice.')
+    return { ...answerRefund(request), ...(isCandidate && { begins: gate.promise }) }
+  }
+  t.after(() => gate.resolve())
+  const { page, open, client } = await openEvals(t, { script, count: 1 })
+  const id = await startExperiment(client, { dataset_id: 'core', candidate: twice })
+  await open(`/evals/experiments/${id}`)
+  await page.getByRole('link', { name: 'Compare traces of Refund order 1.' }).press('Enter')
+  await page.getByText('The traces are the same.').waitFor()
+  assert.deepEqual(await page.getByRole('columnheader').allInnerTexts(), ['recorded', 'baseline'])
+  gate.resolve()
+  await page.getByText('First divergence', { exact: true }).waitFor()
+  assert.deepEqual(await page.getByRole('columnheader').allInnerTexts(), ['recorded', 'baseline', 'candidate'])
+})
+
 browserTest('Evals: an operator reads experiments and starts none; a key without config.write tries no text', async (t) => {
   const access = { roles: { tester: ['runs.read', 'evals.read', 'evals.write'] } }
   const { page, open, run, service, context, dataset } = await openEvals(t, { count: 1, config: { access } })

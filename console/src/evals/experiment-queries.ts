@@ -124,13 +124,16 @@ function writesOf(result: Result): ProposedWrite[] {
   })
 }
 
-/** The result of one example, with traces. */
-export function useResult(id: string, example: string, repetition: number) {
+/** The result of one example, with traces. While the experiment goes on a variant may be missing. */
+export function useResult(id: string, example: string, repetition: number, isLive: boolean) {
   return useQuery({
-    queryKey: [...experimentKey(id), 'result', example, repetition],
+    // The end of the experiment reads the result once more.
+    queryKey: [...experimentKey(id), 'result', example, repetition, isLive],
     queryFn: ({ signal }) =>
       client.request('GET', `${pathOfOne}/results/{example_id}`, { path: { id, example_id: example }, query: { repetition }, signal }),
-    structuralSharing: false,
+    ...(isLive && live),
+    staleTime: 0,
+    placeholderData: keepPreviousData,
   })
 }
 

@@ -8,7 +8,7 @@ import { FailedState } from '../../parts/states.tsx'
 import { usePathId } from '../../parts/use-path-id.ts'
 import { experimentHref } from '../addresses.ts'
 import { align } from '../align.ts'
-import { useResult, type Result, type TraceEntry } from '../experiment-queries.ts'
+import { hasEnded, useExperiment, useResult, type Result, type TraceEntry } from '../experiment-queries.ts'
 import { Output, VariantDetails } from '../experiment/variant-details.tsx'
 import { Traces } from './traces.tsx'
 import styles from '../evals.module.css'
@@ -18,7 +18,9 @@ export function ComparePage() {
   const id = usePathId('id') ?? ''
   const example = usePathId('example') ?? ''
   const [search] = useSearchParams()
-  const result = useResult(id, example, Number(search.get('repetition') ?? 1))
+  const experiment = useExperiment(id).data
+  const isLive = experiment !== undefined && !hasEnded(experiment)
+  const result = useResult(id, example, Number(search.get('repetition') ?? 1), isLive)
   if (result.data) return <Content experiment={id} result={result.data} />
   if (!result.error) return <PageSkeleton />
   if (statusOf(result.error) === 404)
