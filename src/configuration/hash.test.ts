@@ -28,3 +28,17 @@ test('a hash neither confirms a guessed secret nor hides another variable', () =
   assert.notEqual(of('${KEY}'), of('${OTHER}'))
   assert.notEqual(of('${KEY}'), of('1234'))
 })
+
+test('texts with addresses in them have hashes of their own, passwords in addresses do not', () => {
+  const of = (instructions: string, url = 'http://localhost:1/v1') =>
+    hashOf(parseAgentConfig(`instructions: ${JSON.stringify(instructions)}\n${model('abc').replace('http://localhost:1/v1', url)}`))
+  for (const [one, other] of [
+    ['Refund orders.\n//be-brief@x', 'Refund orders.\n//refund-twice@x'],
+    ['//x?refund-once', '//x?refund-twice'],
+    ['https://once@x', 'https://twice@x'],
+  ] as const)
+    assert.notEqual(of(one), of(other), other)
+  assert.notEqual(of('', 'http://localhost:1/v1?mode=dry'), of('', 'http://localhost:1/v1?mode=real'))
+  assert.equal(of('', 'http://ann:1234@localhost:1/v1'), of('', 'http://ann:1235@localhost:1/v1'))
+  assert.equal(of('', 'http://localhost:1/v1?api_key=1234'), of('', 'http://localhost:1/v1?api_key=1235'))
+})

@@ -1,4 +1,5 @@
 import { childNode, isSecretNode, rootNode, type SchemaNode } from './change/entries.ts'
+import type { Path } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
 import { isObject } from '../json/shape.ts'
 
@@ -19,7 +20,30 @@ export function redactConfig(config: AgentConfig): AgentConfig {
 
 /** As `redactConfig`, for data that need not fit the schema: every value may be a secret where the type of a tool is unknown. */
 export function redactData(data: object): object {
-  return redact(rootNode(data)) as object
+  return redact(rootNode(data), hideUrlSecrets) as object
+}
+
+/**
+ * A copy for comparisons. Secrets are masked as in `redactConfig`; every other text stays as written, except for passwords in addresses of
+ * models and tools: texts that a model reads must differ where their copies do.
+ */
+export function maskForComparison(config: AgentConfig): object {
+  return redact(rootNode(config), (text, at) => (isAddressField(at) && isAddress(text) ? hidePasswords(text) : text)) as object
+}
+
+function isAddressField(at: Path): boolean {
+  return at[0] === 'llms' || (at[0] === 'tools' && at[2] === 'config')
+}
+
+function isAddress(text: string): boolean {
+  return /^[a-z][a-z\d+.-]*:\/\/\S+$/i.test(text)
+}
+
+const secretParameter = /([?&][^=&#]*(?:key|token|secret|passw|pwd|sig|auth|credential)[^=&#]*=)[^&#]*/gi
+
+function hidePasswords(address: string): string {
+  const start = address.indexOf('//')
+  return address.slice(0, start) + hideUser(address.slice(start)).replace(secretParameter, `$1${secretMask}`)
 }
 
 /** Masks user and password of URLs anywhere in the text. The query of a URL is masked unless the text is prose, where a URL is a link. */
@@ -28,11 +52,11 @@ export function hideUrlSecrets(text: string): string {
   return text.replace(/\/\/[^\s"'<>]+/g, (url) => (isProse ? hideUser(url) : hideQuery(hideUser(url))))
 }
 
-function redact(node: SchemaNode): unknown {
+function redact(node: SchemaNode, hide: (text: string, at: Path) => string): unknown {
   const { value } = node
-  if (Array.isArray(value)) return value.map((_, index) => redact(childNode(node, index)))
-  if (isObject(value)) return Object.fromEntries(Object.keys(value).map((key) => [key, redact(childNode(node, key))]))
-  if (!isSecretNode(node)) return typeof value === 'string' ? hideUrlSecrets(value) : value
+  if (Array.isArray(value)) return value.map((_, index) => redact(childNode(node, index), hide))
+  if (isObject(value)) return Object.fromEntries(Object.keys(value).map((key) => [key, redact(childNode(node, key), hide)]))
+  if (!isSecretNode(node)) return typeof value === 'string' ? hide(value, node.at) : value
   return value === null || value === undefined || harmless.text.test(String(value)) ? value : secretMask
 }
 
