@@ -1,5 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
 import { createGate, type FindEvidence, type Gate, type GateExperiment } from '../configuration/change/gate.ts'
+import type { ListedDataset } from '../evals/dataset.ts'
 import type { Experiment } from '../evals/experiment-store.ts'
+import { scorersOf } from '../evals/scorers/check-scorers.ts'
 import type { Database } from '../store/database.ts'
 import { createDatasetStore } from '../store/evals/datasets.ts'
 import { createExperimentStore } from '../store/evals/experiments.ts'
@@ -21,10 +24,15 @@ export function createFindEvidence(database: Database, tenant: string): FindEvid
     const dataset = await datasets.find(tenant, name)
     if (!dataset) return undefined
     const experiment = await experiments.completed(tenant, { dataset: dataset.id, configHash, since: 0 })
-    return { examples: dataset.examples, experiment: experiment && toGateExperiment(experiment) }
+    return { examples: dataset.examples, experiment: experiment && toGateExperiment(experiment, dataset) }
   }
 }
 
-function toGateExperiment({ id, summary, endedAt = 0 }: Experiment): GateExperiment {
-  return { id, passRate: summary?.gate.passRate, added: summary?.gate.added ?? 0, endedAt }
+/** Measures an experiment by its dataset of today, so that a dataset that was smaller or asked for less in between opens no gate. */
+function toGateExperiment({ id, spec, summary, endedAt = 0 }: Experiment, { examples, scorers }: ListedDataset): GateExperiment {
+  const { done = 0, passed = 0, missed = 0, added = 0 } = summary?.gate ?? {}
+  const due = Math.max(examples, spec.datasets[0]?.examples ?? 0) * spec.repetitions
+  const lacksScorers = scorersOf(scorers).some((scorer) => !spec.scorers.some((used) => isDeepStrictEqual(used, scorer)))
+  const passRate = due === 0 ? undefined : passed / Math.max(due, done)
+  return { id, passRate, added, untried: Math.max(due - done, 0), missed, lacksScorers, endedAt }
 }

@@ -28,7 +28,7 @@ function gateOf(evidence: GateEvidence | undefined) {
   return { gate, asked }
 }
 
-const experiment = { id: 'e', passRate: 0.95, added: 1, endedAt: now - 2 * hourMs }
+const experiment = { id: 'e', passRate: 0.95, added: 1, untried: 0, missed: 0, lacksScorers: false, endedAt: now - 2 * hourMs }
 
 test('a configuration whose experiment is exactly as good as asked passes', async () => {
   const { gate, asked } = gateOf({ examples: 1, experiment })
@@ -44,6 +44,12 @@ test('each fault of the evidence refuses with its reason', async () => {
     [{ examples: 1, experiment: { ...experiment, endedAt: experiment.endedAt - 1 } }, /more than 2 h ago/],
     [{ examples: 1, experiment: { ...experiment, passRate: 0.949 } }, /pass rate is 0.949, and must be at least 0.95/],
     [{ examples: 1, experiment: { ...experiment, passRate: undefined } }, /pass rate is 0,/],
+    [{ examples: 1, experiment: { ...experiment, lacksScorers: true } }, /what the scorers of the dataset "core" measure today/],
+    [
+      { examples: 9, experiment: { ...experiment, passRate: 0.2, untried: 4 } },
+      /is 0.2, .*; replays that count as not passed: 4 that the dataset asks for today$/,
+    ],
+    [{ examples: 9, experiment: { ...experiment, passRate: 0.2, missed: 3 } }, /: 3 with a call that has no recording$/],
     [{ examples: 1, experiment: { ...experiment, added: 2 } }, /added writes is 2, and must be at most 1/],
   ]
   for (const [evidence, reason] of cases) {

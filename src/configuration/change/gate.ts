@@ -11,6 +11,12 @@ export interface GateExperiment {
   passRate: number | undefined
   /** Writes that the recordings do not have. */
   added: number
+  /** Replays that the dataset of today asks for and that the experiment does not have. They count as not passed. */
+  untried: number
+  /** Replays in which a call was told that there is no recording. They count as not passed, because production answers such a call. */
+  missed: number
+  /** True where a scorer of the dataset is not among those of the experiment. */
+  lacksScorers: boolean
   /** Epoch milliseconds. */
   endedAt: number
 }
@@ -86,9 +92,18 @@ function findReason(rules: GateRules, evidence: GateEvidence | undefined, now: n
   if (evidence.examples === 0) return `the dataset ${name} has no examples`
   const { experiment } = evidence
   if (!experiment) return `no experiment on the dataset ${name} has tried this configuration`
-  const { passRate = 0, added, endedAt } = experiment
+  const { passRate = 0, added, untried, missed, lacksScorers, endedAt } = experiment
   if (now - endedAt > maxHours * hourMs) return `the experiment ended more than ${maxHours} h ago (max_age_hours)`
-  if (passRate < minRate) return `the pass rate is ${passRate}, and must be at least ${minRate} (min_pass_rate)`
+  if (lacksScorers) return `the experiment has not measured what the scorers of the dataset ${name} measure today`
+  if (passRate < minRate) {
+    const causes = [
+      untried > 0 && `${untried} that the dataset asks for today`,
+      missed > 0 && `${missed} with a call that has no recording`,
+    ]
+    const uncounted = causes.filter((cause) => cause !== false).join(' and ')
+    const advice = uncounted === '' ? '' : `; replays that count as not passed: ${uncounted}`
+    return `the pass rate is ${passRate}, and must be at least ${minRate} (min_pass_rate)${advice}`
+  }
   if (added > maxAdded) return `the number of added writes is ${added}, and must be at most ${maxAdded} (max_added_writes)`
   return undefined
 }

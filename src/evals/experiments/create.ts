@@ -8,7 +8,7 @@ import type { ListedDataset } from '../dataset.ts'
 import type { Experiment, ExperimentStore } from '../experiment-store.ts'
 import type { ExperimentDraft, Experiments, ExperimentView } from '../experiments.ts'
 import { faultOfLive, noTool } from '../replay/live.ts'
-import { checkScorers, type ScorerScope } from '../scorers/check-scorers.ts'
+import { checkScorers, scorersOf, type ScorerScope } from '../scorers/check-scorers.ts'
 import type { Scorer } from '../scorers/scorer.ts'
 import type { OpenAgent } from './agents.ts'
 import { experimentName, totalOf, type ExperimentSpec, type ExperimentTools, type FrozenVariant } from './spec.ts'
@@ -34,9 +34,6 @@ export interface CreateDependencies {
 
 /** Results of one experiment. */
 const maxResults = 50_000
-
-/** What an experiment measures where neither the request nor the dataset says so. */
-const defaultScorers: readonly Scorer[] = [{ name: 'effects', kind: 'effects' }]
 
 export function createCreation(dependencies: CreateDependencies): Pick<Experiments, 'create'> {
   const { store, configuration, seal, onCreated, now, newId } = dependencies
@@ -103,8 +100,7 @@ async function chooseScorers(
   { schemas }: CreateDependencies,
 ): Promise<readonly Scorer[]> {
   if (scorers) await checkScorers(scorers, { schemas, caller, at: ['body', 'scorers'] })
-  const chosen = scorers ?? dataset.scorers
-  return chosen.length > 0 ? chosen : defaultScorers
+  return scorersOf(scorers ?? dataset.scorers)
 }
 
 function toSpec(

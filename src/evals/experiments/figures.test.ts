@@ -44,7 +44,9 @@ test('the last variant alone decides, and a gate is told of the first dataset al
     resultOf({ variant: 1, example: 'e2', outcome: 'failed' }),
     resultOf({ variant: 1, example: 'e3' }, { dataset: 1, effects: { ...noEffects, added: 5 } }),
   ]
-  assert.deepEqual(summarize(results, 2).gate, { passRate: 0.5, added: 1 })
+  assert.deepEqual(summarize(results, 2).gate, { done: 2, passed: 1, missed: 0, added: 1 })
+  const missed = [resultOf({}, { missed: true }), resultOf({ example: 'e2' })]
+  assert.deepEqual(summarize(missed, 1).gate, { done: 2, passed: 1, missed: 1, added: 0 })
   assert.equal(verdictOf(summarize(results, 2)), 'failed')
   assert.equal(verdictOf(summarize(results.slice(0, 2), 2)), 'passed')
   assert.equal(verdictOf(summarize([], 2)), 'failed')

@@ -42,6 +42,8 @@ export interface ResultFigures {
   durationMs: number
   scores: Pick<Score, 'name' | 'kind' | 'score' | 'passed'>[]
   effects: EffectCounts
+  /** True where a call was told that there is no recording, and the replay went on. */
+  missed?: boolean
 }
 
 /** A stored result, as the figures of an experiment need the result. */
@@ -60,7 +62,15 @@ export interface ExperimentSummary {
   /** The baseline first. */
   variants: VariantFigures[]
   /** What a gate asks for: the last variant on the first dataset alone. */
-  gate: { passRate: number; added: number }
+  gate: GateFigures
+}
+
+export interface GateFigures {
+  done: number
+  /** Without those that have `missed`. */
+  passed: number
+  missed: number
+  added: number
 }
 
 export const noEffects: EffectCounts = { same: 0, added: 0, removed: 0, changed: 0 }
@@ -76,7 +86,12 @@ export function summarize(results: readonly DoneResult[], variants: number): Exp
   return {
     done: results.length,
     variants: Array.from({ length: variants }, (_, index) => toFigures(ofVariant(index))),
-    gate: { passRate: passRateOf(last) ?? 0, added: sum(last.map(({ figures }) => figures.effects.added)) },
+    gate: {
+      done: last.length,
+      passed: last.filter(({ outcome, figures }) => outcome === 'passed' && !figures.missed).length,
+      missed: last.filter(({ figures }) => figures.missed).length,
+      added: sum(last.map(({ figures }) => figures.effects.added)),
+    },
   }
 }
 

@@ -96,7 +96,7 @@ function toResult({ example: source, variant, repetition }: Item, run: Run, crea
   const { example, dataset, datasetId, session } = source
   const { requestId, durationMs, replayed, measured } = run
   const { outcome, scores, error } = measured
-  const { events = [], ended, writes = [], divergence, isEqual } = replayed ?? {}
+  const { events = [], ended, writes = [], divergence, isEqual, hasMissed = false } = replayed ?? {}
   const effects = compareWrites(recordedWrites(example), writes)
   const judgeCosts = scores.flatMap(({ cost }) => cost ?? [])
   const cost = replayed ? ended?.cost : 0
@@ -133,6 +133,7 @@ function toResult({ example: source, variant, repetition }: Item, run: Run, crea
       durationMs,
       scores: scores.map(({ name, kind, score: points, passed }) => ({ name, kind, score: points, passed })),
       effects: countEffects(effects),
+      ...(hasMissed && { missed: true }),
     },
     ...boundResult(content, replayed ? traceOf(replayed) : []),
   }

@@ -39,8 +39,8 @@ export interface AnswerOptions {
   time: number
   readMedia: ReadMedia
   onWrite(write: NotedWrite): void
-  /** Called for a call of a read tool without a recording. With `fail`, the replay stops here. */
-  onMissed(call: { callId: string; tool: string; input: JsonValue }, reason: MissReason): void
+  /** Called for a call of a read tool without a recording; `isLive`: the tool reads instead. With `fail`, the replay stops here. */
+  onMissed(call: { callId: string; tool: string; input: JsonValue; isLive: boolean }, reason: MissReason): void
 }
 
 export interface Answers {
@@ -72,7 +72,10 @@ export function createAnswers(options: AnswerOptions): Answers {
     }
     if (isAnswer) return repeat(recorded, context, files)
     if (clocks.has(tool.name)) return timeAnswer(input, time)
-    onMissed({ callId, tool: tool.name, input }, recording.isUsedUp({ callId, tool: tool.name, input }) ? 'used_up' : 'no_recording')
+    onMissed(
+      { callId, tool: tool.name, input, isLive: read !== undefined },
+      recording.isUsedUp({ callId, tool: tool.name, input }) ? 'used_up' : 'no_recording',
+    )
     if (read) return read.execute(input, context, requestId)
     throw new Error(`There is no recording of this call of ${tool.name}.`)
   }

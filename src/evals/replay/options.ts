@@ -47,6 +47,8 @@ export interface Replayed {
   ended: EndedRun
   /** The first call that the recording cannot answer; absent for none. */
   divergence?: Divergence
+  /** True where a call was told that there is no recording, and the replay went on. */
+  hasMissed: boolean
   /** The calls that change something, in the order in which they would have been made. */
   writes: readonly NotedWrite[]
   /** True for a call that a recorded call has answered. */

@@ -43,6 +43,7 @@ class Replay {
   private divergence: Divergence | undefined
   private live: LiveRun | undefined
   private isStopped = false
+  private hasMissed = false
 
   constructor(options: ReplayOptions, ports: ReplayPorts) {
     const { example } = options
@@ -134,8 +135,10 @@ class Replay {
       time: example.time,
       readMedia: ports.readMedia,
       onWrite: this.note,
-      onMissed: ({ callId, tool, input }, reason) =>
-        this.diverge({ reason, call: { tool, tool_input: input, parent: recording.parentOf(callId) ?? null } }),
+      onMissed: ({ callId, tool, input, isLive }, reason) => {
+        if (!isLive) this.hasMissed = true
+        this.diverge({ reason, call: { tool, tool_input: input, parent: recording.parentOf(callId) ?? null } })
+      },
     })
   }
 
@@ -216,6 +219,7 @@ class Replay {
       events,
       ended,
       ...(divergence && { divergence }),
+      hasMissed: this.hasMissed,
       writes,
       isAnswered: (callId) => this.recording.claimOf(callId) !== undefined,
       ...(options.isRecorded && options.example.original && { isEqual }),

@@ -11,6 +11,13 @@ export interface ScorerScope {
   at: Fault['loc']
 }
 
+/** What is measured where neither an experiment nor its dataset says so. */
+const defaultScorers: readonly Scorer[] = [{ name: 'effects', kind: 'effects' }]
+
+export function scorersOf(scorers: readonly Scorer[]): readonly Scorer[] {
+  return scorers.length > 0 ? scorers : defaultScorers
+}
+
 /** Characters of all scorers as JSON. */
 const maxCharacters = 262_144
 
