@@ -14,6 +14,7 @@ import { conversationRoutes } from './doors/openai/conversations.ts'
 import { embeddingRoutes } from './doors/openai/embeddings.ts'
 import { fileRoutes } from './doors/openai/files.ts'
 import { modelRoutes } from './doors/openai/models.ts'
+import { inputTokensRoute } from './doors/openai/responses/input-tokens.ts'
 import { responseRoutes, storedResponseRoutes } from './doors/openai/responses/routes.ts'
 import { uiChatRoutes } from './doors/ui-chat/routes.ts'
 import { approvalRoutes } from './resources/runs/approvals.ts'
@@ -52,6 +53,7 @@ export const routes = [
   embeddingRoutes,
   chatCompletionRoutes,
   responseRoutes,
+  inputTokensRoute,
   ...storedResponseRoutes,
   ...conversationRoutes,
   ...fileRoutes,

@@ -585,9 +585,33 @@ test('OpenAI: operations on no response are refused by their names, not as ids o
     status: 404,
     message: '404 /v1/responses/compact is not offered: the service summarizes long conversations itself.',
   })
-  await assert.rejects(openai.responses.inputTokens.count({ model, input: 'hello' }), {
-    status: 404,
-    message: /input_tokens is not offered/,
-  })
   await assert.rejects(openai.responses.retrieve('compact'), { status: 404 })
+})
+
+test('OpenAI: the input tokens of a response are counted with its conversation, without a run', async (t) => {
+  const { service, openai, as } = await startOpenAi(t)
+  const count = async (more: object = {}) => {
+    const { object, input_tokens: tokens } = await openai.responses.inputTokens.count({ model, input: 'Which colour?', ...more })
+    assert.equal(object, 'response.input_tokens')
+    return tokens
+  }
+  const least = await count()
+  assert.ok(least > 3 && least < 500, String(least))
+  assert.equal(await count({ instructions: 'x'.repeat(400) }), least + 100)
+  assert.ok((await count({ tools: [{ type: 'function', name: 'a', parameters: { type: 'object' }, strict: false }] })) > least)
+  assert.ok((await count({ input: null, model: null })) < least, 'every field is optional')
+  assert.equal(service.model.requests.length, 0)
+  const { id } = await openai.responses.create({ model, input: 'y'.repeat(4000) })
+  const after = await count({ previous_response_id: id })
+  assert.ok(after >= least + 1000 && after < least + 1100, String(after))
+  const conversation = await openai.conversations.create({ items: [{ type: 'message', role: 'user', content: 'z'.repeat(400) }] })
+  const within = await count({ conversation: conversation.id })
+  assert.ok(within >= least + 100 && within < least + 130, String(within))
+  assert.equal(await count({ input: [{ type: 'function_call_output', call_id: 'call_a', output: 'o'.repeat(52) }] }), 13)
+  assert.equal(service.model.requests.length, 1)
+  const bob = await as({ sub: 'bob' })
+  await assert.rejects(bob.responses.inputTokens.count({ model, input: 'x', previous_response_id: id }), { param: 'previous_response_id' })
+  await assert.rejects(bob.responses.inputTokens.count({ model, input: 'x', conversation: conversation.id }), { status: 404 })
+  await assert.rejects(openai.responses.inputTokens.count({ model: 'other', input: 'x' }), { status: 404 })
+  await assert.rejects(openai.responses.inputTokens.count({ model, input: 'x', truncation: 'disabled' }), { param: 'truncation' })
 })

@@ -10,10 +10,11 @@ import { principalOf } from '../../server/authenticate.ts'
 import { sendFailure } from '../../server/error-reply.ts'
 import { openChat, type ChatServices } from '../core/open-chat.ts'
 import { answerRun, openAnswered, type OutputServices } from '../model-apis/answered-run.ts'
+import { countTokens } from '../model-apis/count-tokens.ts'
 import { jsonOrEvents } from '../openai/replies.ts'
 import { anthropicErrors } from './errors.ts'
 import { streamMessage, toMessage, type MessageHead } from './projection.ts'
-import { countTokens, toMessagesRequest, type MessagesRequest } from './request.ts'
+import { toMessagesRequest, type MessagesRequest } from './request.ts'
 import { anthropicRefusals, CountBody, MessageReply, MessagesBody, StreamEvent, TokenCount } from './schemas.ts'
 
 const tag = 'Anthropic'
@@ -101,7 +102,7 @@ Every parameter has its effect, or is a 400 that names it; parameters that the s
     }),
     async (request) => {
       const agent = services.agent()
-      return { input_tokens: countTokens(toMessagesRequest(request.body, CountBody, agent.config), agent) }
+      return { input_tokens: countTokens(toMessagesRequest(request.body, CountBody, agent.config).source, agent) }
     },
   )
 }

@@ -54,25 +54,55 @@ interface Continuation {
   store: boolean
 }
 
-async function placeAfter(
-  { runStore, sessionStore, changes }: PlaceServices,
-  principal: Principal,
-  { previous, store }: Continuation,
-): Promise<Place> {
-  const response = await findResponse(runStore, principal, previous).catch((error: unknown) => {
+async function placeAfter(services: PlaceServices, principal: Principal, { previous, store }: Continuation): Promise<Place> {
+  const response = await findPrevious(services, principal, previous)
+  refuseUnended(response, previous)
+  const { session, messages } = await turnOf(services, principal, { response, previous })
+  const { changes } = services
+  const fork = () => changes.fork(principal, session.sessionId, messages)
+  const sessionId = store && session.messageCount === messages ? session.sessionId : await fork()
+  return { sessionId, afterMessages: messages, fork }
+}
+
+/** The response that a request continues; an unknown one is the fault of `previous_response_id`. */
+function findPrevious({ runStore }: Pick<PlaceServices, 'runStore'>, principal: Principal, previous: string): Promise<StoredResponse> {
+  return findResponse(runStore, principal, previous).catch((error: unknown) => {
     throw error instanceof ServiceError && error.code === 'not_found' ? noResponse(previous, 'previous_response_id') : error
   })
-  refuseUnended(response, previous)
-  const { run } = response
+}
+
+/** Messages of a session up to the end of a turn. */
+interface TurnEnd {
+  session: SessionRecord
+  messages: number
+}
+
+async function turnOf(
+  { sessionStore }: Pick<PlaceServices, 'sessionStore'>,
+  principal: Principal,
+  { response: { run }, previous }: { response: StoredResponse; previous: string },
+): Promise<TurnEnd> {
   const session = await sessionStore.find(principal, run.sessionId, { anyOwner: false })
   if (!session || run.messageIndex === undefined) throw noResponse(previous, 'previous_response_id')
   let messages = run.messageIndex + 1
   // The answer, and what people have sent to the run while it went on.
   const isOfRun = async () => (await sessionStore.message(principal.tenant, session.key, messages))?.data?.requestId === run.requestId
   while (messages < session.messageCount && (await isOfRun())) messages++
-  const fork = () => changes.fork(principal, session.sessionId, messages)
-  const sessionId = store && session.messageCount === messages ? session.sessionId : await fork()
-  return { sessionId, afterMessages: messages, fork }
+  return { session, messages }
+}
+
+/** The messages that a request continues, without a branch; undefined for a new session. Throws `not_found`. */
+export async function findContinued(
+  services: Pick<PlaceServices, 'runStore' | 'sessionStore'>,
+  principal: Principal,
+  { conversation, previous_response_id: previous }: Omit<NamedPlace, 'store'>,
+): Promise<TurnEnd | undefined> {
+  if (conversation) {
+    const session = await findConversation(services.sessionStore, principal, conversation.id, 'conversation')
+    return { session, messages: session.messageCount }
+  }
+  if (previous === null) return undefined
+  return turnOf(services, principal, { response: await findPrevious(services, principal, previous), previous })
 }
 
 function refuseUnended({ head, run, events }: StoredResponse, previous: string): void {

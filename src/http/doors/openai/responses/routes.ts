@@ -86,7 +86,6 @@ Each parameter has its effect, or is a 400 that names it. Errors have the shape 
 /** Operations of OpenAI's API on no single response. Their names would be read as ids of responses. */
 const notOffered = {
   compact: 'the service summarizes long conversations itself',
-  input_tokens: 'the `usage` of a response has its tokens',
 }
 
 /** `hide` keeps the refusal out of the OpenAPI document. */

@@ -130,6 +130,16 @@ export const ResponseBody = object(
   },
 )
 
+/** A request whose tokens are counted: no field is required. */
+export const CountedBody = object('The parameters of `POST /v1/responses`, each of them optional.', {
+  ...ResponseBody.properties,
+  model: maybe(ResponseBody.properties.model),
+  input: maybe(ResponseBody.properties.input),
+})
+
+export const InputTokens = Type.Object({ object: Type.Enum(['response.input_tokens']), input_tokens: Type.Integer({ minimum: 0 }) })
+
+export type CountedBody = Static<typeof CountedBody>
 export type ResponseBody = Static<typeof ResponseBody>
 export type InputItem = Static<typeof InputItem>
 export type ContentPart = Static<typeof Part>
