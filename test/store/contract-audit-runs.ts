@@ -5,6 +5,7 @@ import type { JsonObject } from '../../src/agent/messages.ts'
 import { toAsked, toEnded, toLapsed, toStarted, toUnknown } from '../../src/runs/execution/acts.ts'
 import { FenceLost, type RunActs } from '../../src/runs/run-store.ts'
 import type { RunKey } from '../../src/runs/run.ts'
+import { createNewId } from '../../src/service/new-id.ts'
 import { query, type Database } from '../../src/store/database.ts'
 import { createApprovalStore } from '../../src/store/runs/approvals.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'
@@ -14,12 +15,15 @@ import { storeContract } from './suites.ts'
 
 storeContract('acts of runs', registerActsOfRuns)
 
+/** Ascending, as those of the service: the story is read in the order of the ids. */
+const newId = createNewId()
+
 const progress = { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }
 
 function registerActsOfRuns(database: () => Database): void {
   function setUp() {
     const own = storeOf(database())
-    const contextOf = (key: RunKey) => ({ key, agent: { version: '1' }, now: () => hour, newId: randomUUIDv7 })
+    const contextOf = (key: RunKey) => ({ key, agent: { version: '1' }, now: () => hour, newId })
     const starts = (key: RunKey, callId: string, salt?: string) => toStarted(contextOf(key), { callId, tool: 'pay', input: { n: 1 } }, salt)
     const allUnknown =
       (key: RunKey): RunActs =>
@@ -69,7 +73,7 @@ function registerActsOfRuns(database: () => Database): void {
     const { run, turn } = await start()
     const call = { callId: 'a', tool: 'pay', input: { n: 1 }, by: 'caller' as const }
     const agent = { config: { audit: { enabled: true } }, version: '1' }
-    const asked = toAsked([call], { key: run, agent } as never, { now: () => hour, newId: randomUUIDv7 } as never)
+    const asked = toAsked([call], { key: run, agent } as never, { now: () => hour, newId } as never)
     await store.interrupt(run, 1, {
       session: turn.session,
       sessionId: 's',
