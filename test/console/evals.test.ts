@@ -201,7 +201,7 @@ browserTest('Evals: an operator reads experiments and starts none; a key without
 })
 
 /** Sets a flag wherever it is taken for markup or code; long words do not wrap by themselves. */
-const attack = `<img src=x onerror="window.broken=1"><script>window.broken=1</script>${'w'.repeat(4000)}`
+const attack = `<img src=x onerror="window.broken=1"><script>window.broken=1</script>${'w'.repeat(1000)}`
 
 /** Replaces the results of an experiment by many, with texts of an attacker and long traces. */
 async function fillResults(page: Page, id: string): Promise<void> {
@@ -210,10 +210,10 @@ async function fillResults(page: Page, id: string): Promise<void> {
   const score = { name: attack.slice(0, 64), kind: 'judge', score: 0.5, passed: false, required: true, reason: attack }
   const reply = (n: number, text: string) => ({ n, kind: 'reply', parent: null, text })
   const call = (n: number, input: object, recorded = true) => ({
-    ...{ n, kind: 'call', parent: n > 100 ? 1 : null, tool: attack.slice(0, 200), tool_input: input, output: attack },
+    ...{ n, kind: 'call', parent: n > 30 ? 1 : null, tool: attack.slice(0, 200), tool_input: input, output: attack },
     ...{ status: recorded ? 'success' : 'error', effect: 'write', recorded },
   })
-  const same = Array.from({ length: 200 }, (_, index) => (index % 2 === 0 ? reply(index + 1, attack) : call(index + 1, { index })))
+  const same = Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? reply(index + 1, attack) : call(index + 1, { index })))
   const variant = {
     ...{
       outcome: 'diverged',
@@ -226,9 +226,9 @@ async function fillResults(page: Page, id: string): Promise<void> {
     const traceOf = (end: object) => (hasTraces ? { trace: [...same, end] } : {})
     return {
       ...{ example_id: `e${index}`, example_name: `${index} ${attack.slice(0, 90)}`, dataset_id: 'd', repetition: 1, question: attack },
-      recorded: { output: attack, request_id: 'r1', ...traceOf(reply(201, 'The end')) },
-      baseline: { ...variant, ...traceOf(reply(201, 'The end')) },
-      candidate: { ...variant, ...traceOf(call(201, { attack }, false)) },
+      recorded: { output: attack, request_id: 'r1', ...traceOf(reply(61, 'The end')) },
+      baseline: { ...variant, ...traceOf(reply(61, 'The end')) },
+      candidate: { ...variant, ...traceOf(call(61, { attack }, false)) },
       proposed_writes: [{ tool: attack.slice(0, 200), tool_input: { attack }, recorded: false }],
     }
   }
