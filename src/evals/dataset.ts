@@ -47,6 +47,15 @@ export interface StoredExample {
   createdAt: number
 }
 
+/** An example as a list shows the example: without its content. */
+export interface ListedExample extends Omit<StoredExample, 'content'> {
+  question: string
+  /** Number of recorded calls, and of those that write. */
+  calls: number
+  writes: number
+  isReduced: boolean
+}
+
 /** Bytes of an image or file, as base64, named by their SHA-256 in hex. */
 export interface ExampleMedia {
   hash: string

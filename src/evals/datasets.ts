@@ -5,7 +5,7 @@ import { runGone } from '../runs/run-store.ts'
 import type { FindRunKey, NamedRun } from '../runs/run-view.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import type { RunKey } from '../runs/run.ts'
-import type { Dataset, ListedDataset, StoredExample } from './dataset.ts'
+import type { Dataset, ListedDataset, ListedExample, StoredExample } from './dataset.ts'
 import type { DatasetChanges, DatasetStore, ExampleChanges, ExamplesPage, NewExample, Page } from './dataset-store.ts'
 import { bytesOf, maxExampleBytes, toExample, type Example, type ExampleDraft } from './example.ts'
 import { exampleFromRun, type RecordedRun } from './from-run.ts'
@@ -36,7 +36,7 @@ export interface Datasets {
   find(caller: Principal, id: string): Promise<ListedDataset>
   change(caller: Principal, id: string, changes: DatasetChanges): Promise<ListedDataset>
   remove(caller: Principal, id: string): Promise<void>
-  examples(caller: Principal, id: string, page: ExamplesPage): Promise<StoredExample[]>
+  examples(caller: Principal, id: string, page: Omit<ExamplesPage, 'after'>): Promise<ListedExample[]>
   example(caller: Principal, id: string, example: string): Promise<StoredExample>
   /** Adds an example that is written by hand. */
   add(caller: Principal, id: string, draft: ExampleDraft): Promise<StoredExample>
@@ -130,9 +130,15 @@ function examplesOf(
   }
 
   return {
-    async examples(caller, id, page) {
+    async examples(caller, id, { limit, ...page }) {
       const { id: dataset } = await find(caller, id)
-      return store.examples(caller.tenant, dataset, page)
+      const listed: ListedExample[] = []
+      for (let { before } = page; ; before = listed.at(-1)!.id) {
+        const count = Math.min(readAtOnce, limit - listed.length)
+        const rows = await store.examples(caller.tenant, dataset, { ...page, before, limit: count })
+        listed.push(...rows.map(toListed))
+        if (rows.length < count || listed.length === limit) return listed
+      }
     },
 
     async example(caller, id, exampleId) {
@@ -193,12 +199,23 @@ function toChanges({ id, content }: StoredExample, { isDetached, name, tags, ...
   return { ...changes, content: next as unknown as JsonObject }
 }
 
+function toListed({ content, ...example }: StoredExample): ListedExample {
+  const { input, recording, reduced = false } = content as unknown as Example
+  const question = (input.messages.at(-1)?.content ?? '').slice(0, maxQuestion).toWellFormed()
+  const writes = recording.filter(({ effect }) => effect === 'write').length
+  return { ...example, question, calls: recording.length, writes, isReduced: reduced }
+}
+
 function refuseLarge(example: Example): void {
   const bytes = bytesOf(example)
   if (bytes > maxExampleBytes) throw new ServiceError('input_too_large', `The example has ${bytes} bytes; ${maxExampleBytes} are the most.`)
 }
 
 const maxName = 100
+/** Characters of the question in a list. */
+const maxQuestion = 200
+/** Examples of a list that are read at once: an example has up to 4 MiB. */
+const readAtOnce = 8
 
 /** The beginning of the question. */
 function nameOf(input: string): string {

@@ -102,8 +102,8 @@ export interface ExperimentStore {
   addResult(tenant: string, id: string, result: ExperimentResult): Promise<boolean>
   /** Keys and figures of all results. */
   done(tenant: string, id: string): Promise<DoneResult[]>
-  /** In the order of examples, repetitions and variants, without traces. */
-  results(tenant: string, id: string, page: ResultsQuery): Promise<ExperimentResult[]>
+  /** In the order of examples, repetitions and variants, without traces. A page with long results ends early, and says that there are more. */
+  results(tenant: string, id: string, page: ResultsQuery): Promise<{ results: ExperimentResult[]; hasMore: boolean }>
   /** The results of one example and repetition, with traces. */
   resultsOf(tenant: string, id: string, key: Omit<ResultKey, 'variant'>): Promise<ExperimentResult[]>
   /** The encrypted configurations of a pending or running experiment; undefined for others. */

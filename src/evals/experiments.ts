@@ -132,8 +132,8 @@ export interface Experiments {
   /** Newest first. */
   list(caller: Principal, page: Page): Promise<ExperimentView[]>
   find(caller: Principal, id: string): Promise<ExperimentView>
-  /** In order of examples and repetitions. */
-  results(caller: Principal, id: string, page: ResultsPage): Promise<ResultView[]>
+  /** In order of examples and repetitions. A page with long results ends before its limit. */
+  results(caller: Principal, id: string, page: ResultsPage): Promise<{ results: ResultView[]; hasMore: boolean }>
   /** One result with its traces. Throws `not_found` where no variant has one. */
   result(caller: Principal, id: string, example: string, repetition: number): Promise<ResultView>
   /** Cancels an experiment that has not ended. Removes an ended one, and returns undefined. */

@@ -227,7 +227,8 @@ function registerExperimentContract(database: () => Database): void {
     await store.addResult(tenant, id, resultOf())
     await store.addResult(tenant, id, resultOf({ outcome: 'failed' }))
     await store.addResult(tenant, id, resultOf({ variant: 1 }))
-    assert.deepEqual(await store.results(tenant, id, { limit: 1, offset: 0 }), [resultOf(), resultOf({ variant: 1 })])
+    const { results: first } = await store.results(tenant, id, { limit: 1, offset: 0 })
+    assert.deepEqual(first, [resultOf(), resultOf({ variant: 1 })])
     assert.deepEqual(
       (await store.done(tenant, id)).map(({ variant, example, outcome }) => [variant, example, outcome]),
       [
@@ -275,14 +276,34 @@ function registerExperimentContract(database: () => Database): void {
           await store.addResult(tenant, id, resultOf({ example, repetition, variant, outcome, trace }))
         }
     const namesOf = (results: ExperimentResult[]) => results.map((result) => `${result.example} ${result.repetition} ${result.variant}`)
-    const second = await store.results(tenant, id, { limit: 2, offset: 1 })
+    const { results: second, hasMore } = await store.results(tenant, id, { limit: 2, offset: 1 })
+    assert.deepEqual([hasMore, (await store.results(tenant, id, { limit: 5, offset: 1 })).hasMore], [true, false])
     assert.deepEqual(namesOf(second), ['e1 2 0', 'e1 2 1', 'e2 1 0', 'e2 1 1'])
     assert.equal(second[0]?.trace, undefined)
-    const failed = await store.results(tenant, id, { limit: 9, offset: 0, having: { variant: 1, outcome: 'failed' } })
+    const { results: failed } = await store.results(tenant, id, { limit: 9, offset: 0, having: { variant: 1, outcome: 'failed' } })
     assert.deepEqual(namesOf(failed), ['e1 2 0', 'e1 2 1', 'e3 2 0', 'e3 2 1'])
     const whole = await store.resultsOf(tenant, id, { example: 'e2', repetition: 2 })
     assert.deepEqual([namesOf(whole), whole[0]?.trace], [['e2 2 0', 'e2 2 1'], trace])
-    assert.deepEqual(await store.results(randomUUID(), id, { limit: 9, offset: 0 }), [])
+    assert.deepEqual(await store.results(randomUUID(), id, { limit: 9, offset: 0 }), { results: [], hasMore: false })
+  })
+
+  test('a page of long results ends early, and the next one goes on behind it', async () => {
+    const { tenant, store, experimentOf, resultOf } = await setUp()
+    const { id } = experimentOf()
+    await store.insert(experimentOf({ id }))
+    await store.start(tenant, id, 2)
+    const content = { output: 'x'.repeat(1_500_000) }
+    for (const example of ['e1', 'e2', 'e3'])
+      for (const variant of [0, 1]) await store.addResult(tenant, id, resultOf({ example, variant, content }))
+    const pages = await Promise.all([0, 1, 2].map((offset) => store.results(tenant, id, { limit: 9, offset })))
+    assert.deepEqual(
+      pages.map(({ results, hasMore }) => [results.map(({ example }) => example), hasMore]),
+      [
+        [['e1', 'e1'], true],
+        [['e2', 'e2'], true],
+        [['e3', 'e3'], false],
+      ],
+    )
   })
 
   test('configurations are there until the end', async () => {

@@ -39,9 +39,13 @@ export function createReads(dependencies: ReadDependencies): Omit<Experiments, '
     async results(caller, id, { limit, offset, outcome }) {
       const { tenant, spec } = await find(caller, id)
       const last = spec.variants.length - 1
-      const rows = await store.results(tenant, id, { limit, offset, ...(outcome && { having: { variant: last, outcome } }) })
-      const groups = Map.groupBy(rows, ({ example, repetition }) => `${example} ${repetition}`)
-      return [...groups.values()].map((group) => toResultView(group, spec.variants.length))
+      const { results, hasMore } = await store.results(tenant, id, {
+        limit,
+        offset,
+        ...(outcome && { having: { variant: last, outcome } }),
+      })
+      const groups = Map.groupBy(results, ({ example, repetition }) => `${example} ${repetition}`)
+      return { results: [...groups.values()].map((group) => toResultView(group, spec.variants.length)), hasMore }
     },
 
     async result(caller, id, example, repetition) {

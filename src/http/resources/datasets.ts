@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { accessTo, requireAccess } from '../../access/permissions.ts'
 import type { JsonObject } from '../../agent/messages.ts'
-import type { ListedDataset, StoredExample } from '../../evals/dataset.ts'
+import type { ListedDataset, ListedExample, StoredExample } from '../../evals/dataset.ts'
 import type { Datasets, ExamplePatch as Patch } from '../../evals/datasets.ts'
 import type { Example as FullExample, ExampleDraft, ExampleInput } from '../../evals/example.ts'
 import { invalid } from '../../errors.ts'
@@ -255,20 +255,16 @@ function toView({ id, name, description, revision, examples, scorers, createdAt,
 
 type Content = Omit<FullExample, 'id' | 'name' | 'tags' | 'source'>
 
-function toFields({ id, name, tags, revision, source, createdAt, content }: StoredExample) {
-  const { reduced = false } = content as unknown as Content
+function toFields({ id, name, tags, revision, source, createdAt }: Omit<StoredExample, 'content'>, reduced: boolean) {
   const run = source && { request_id: source.requestId, config_version: source.configVersion ?? null }
   return { id, name, tags: [...tags], revision, source: run ?? null, reduced, created_at: toIso(createdAt) }
 }
 
-function toListed(example: StoredExample) {
-  const { input, recording } = example.content as unknown as Content
-  const question = input.messages.at(-1)?.content ?? ''
-  const writes = recording.filter(({ effect }) => effect === 'write').length
-  return { ...toFields(example), question: question.slice(0, 200).toWellFormed(), calls: recording.length, writes }
+function toListed({ question, calls, writes, isReduced, ...example }: ListedExample) {
+  return { ...toFields(example, isReduced), question, calls, writes }
 }
 
 function toFull(example: StoredExample): Type.Static<typeof Example> {
-  const { input, before, recording, model_replies, expected = {} } = example.content as unknown as Content
-  return { ...toFields(example), input: { ...input }, before, recording, model_replies, expected }
+  const { input, before, recording, model_replies, expected = {}, reduced = false } = example.content as unknown as Content
+  return { ...toFields(example, reduced), input: { ...input }, before, recording, model_replies, expected }
 }

@@ -121,7 +121,7 @@ function resultsRoute(app: App, { experiments }: ExperimentServices): void {
     `${path}/:id/results`,
     route('evals.read', tag, {
       summary: 'List the results of an experiment, by example',
-      text: `Both outputs, the first divergence, the proposed writes and the scores, in the order of examples and repetitions. ${whereId}`,
+      text: `Both outputs, the first divergence, the proposed writes and the scores, in the order of examples and repetitions. A page with long results ends before its \`limit\`: read on while \`has_more\` is true. ${whereId}`,
       params,
       querystring: Type.Object({
         limit: pageLimit,
@@ -132,9 +132,8 @@ function resultsRoute(app: App, { experiments }: ExperimentServices): void {
     }),
     async (request) => {
       const { limit, offset, outcome } = request.query
-      const rows = await experiments.results(principalOf(request), request.params.id, { limit: limit + 1, offset, outcome })
-      const results = rows.slice(0, limit).map(toResult)
-      return { results, offset: offset + results.length, has_more: rows.length > limit }
+      const { results, hasMore } = await experiments.results(principalOf(request), request.params.id, { limit, offset, outcome })
+      return { results: results.map(toResult), offset: offset + results.length, has_more: hasMore }
     },
   )
 }

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { ExperimentResult, ExperimentStore } from '../../evals/experiment-store.ts'
 import type { DoneResult } from '../../evals/experiments/figures.ts'
@@ -15,6 +15,9 @@ const resultColumns = [
   'content',
   'created_at',
 ] as const satisfies (keyof ExperimentResultRow)[]
+
+/** Characters of a page of results. A page ends earlier for longer ones, and has one result at least. */
+const maxPageCharacters = 4 * 1024 * 1024
 
 /** Results whose figures are read at once. */
 const figuresAtOnce = 1000
@@ -59,19 +62,30 @@ export function createExperimentResults({
     },
 
     async results(tenant, id, { limit, offset, having }) {
-      let keys = ofExperiment(tenant, id).select(['example', 'repetition']).groupBy(['example', 'repetition'])
-      if (having) keys = keys.where('variant', '=', having.variant).where('outcome', '=', having.outcome)
-      const page = keys.orderBy('example').orderBy('repetition').limit(limit).offset(offset).as('page')
-      const rows = db
-        .selectFrom('experiment_results as result')
-        .innerJoin(page, (join) => join.onRef('page.example', '=', 'result.example').onRef('page.repetition', '=', 'result.repetition'))
+      const { read } = forTenant(tenant)
+      /** The rows of some examples and repetitions, in order. */
+      const rowsOf = (count: number) => {
+        let keys = ofExperiment(tenant, id).select(['example', 'repetition']).groupBy(['example', 'repetition'])
+        if (having) keys = keys.where('variant', '=', having.variant).where('outcome', '=', having.outcome)
+        const page = keys.orderBy('example').orderBy('repetition').limit(count).offset(offset).as('page')
+        return db
+          .selectFrom('experiment_results as result')
+          .innerJoin(page, (join) => join.onRef('page.example', '=', 'result.example').onRef('page.repetition', '=', 'result.repetition'))
+          .where('tenant', '=', tenant)
+          .where('experiment', '=', id)
+          .orderBy('result.example')
+          .orderBy('result.repetition')
+      }
+      const sizes = rowsOf(limit + 1)
+        .select(['result.example', 'result.repetition', sql<number>`sum(length(result.content))`.as('characters')])
+        .groupBy(['result.example', 'result.repetition'])
+      const found = (await query(read, sizes)).rows
+      const count = Math.min(limit, countWithin(found, maxPageCharacters))
+      if (count === 0) return { results: [], hasMore: false }
+      const rows = rowsOf(count)
         .select(resultColumns.map((column) => `result.${column}` as const))
-        .where('tenant', '=', tenant)
-        .where('experiment', '=', id)
-        .orderBy('result.example')
-        .orderBy('result.repetition')
         .orderBy('result.variant')
-      return (await query(forTenant(tenant).read, rows)).rows.map(toResult)
+      return { results: (await query(read, rows)).rows.map(toResult), hasMore: found.length > count }
     },
 
     async resultsOf(tenant, id, { example, repetition }) {
@@ -84,6 +98,13 @@ export function createExperimentResults({
       return found.map((row) => ({ ...toResult(row), trace: JSON.parse(row.trace) as JsonValue[] }))
     },
   }
+}
+
+/** How many rows fit; one at least. */
+function countWithin(rows: readonly { characters: number }[], max: number): number {
+  let total = 0
+  const tooMany = rows.findIndex(({ characters }, index) => (total += Number(characters)) > max && index > 0)
+  return tooMany < 0 ? rows.length : tooMany
 }
 
 /** Locks the experiment, so that no result is stored behind its end. */
