@@ -242,7 +242,11 @@ const Gate = Type.Object(
       description: "The name or the id of a dataset of the administrators' tenant (`ADMIN_TENANT`).",
     }),
     min_pass_rate: Type.Number({ minimum: 0, maximum: 1, default: 0.95, description: 'The part of the replays that pass, at least.' }),
-    max_added_writes: count(0, 'The writes that the new configuration would make and the recordings do not have, at most.', { minimum: 0 }),
+    max_added_writes: count(
+      0,
+      'The writes that the new configuration would make and the recordings do not have, at most: added ones, and those with other arguments.',
+      { minimum: 0 },
+    ),
     max_age_hours: Type.Number({
       exclusiveMinimum: 0,
       maximum: 8760,

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { createGate, type FindEvidence, type Gate, type GateExperiment } from '../configuration/change/gate.ts'
 import type { ListedDataset } from '../evals/dataset.ts'
 import type { Experiment } from '../evals/experiment-store.ts'
+import { resultsDue } from '../evals/experiments/spec.ts'
 import { scorersOf } from '../evals/scorers/check-scorers.ts'
 import type { Database } from '../store/database.ts'
 import { createDatasetStore } from '../store/evals/datasets.ts'
@@ -34,5 +35,6 @@ function toGateExperiment({ id, spec, summary, endedAt = 0 }: Experiment, { exam
   const due = Math.max(examples, spec.datasets[0]?.examples ?? 0) * spec.repetitions
   const lacksScorers = scorersOf(scorers).some((scorer) => !spec.scorers.some((used) => isDeepStrictEqual(used, scorer)))
   const passRate = due === 0 ? undefined : passed / Math.max(due, done)
-  return { id, passRate, added, untried: Math.max(due - done, 0), missed, lacksScorers, endedAt }
+  const missing = resultsDue(spec.datasets[0]!, spec.repetitions) - done
+  return { id, missing, passRate, added, untried: Math.max(due - done, 0), missed, lacksScorers, endedAt }
 }

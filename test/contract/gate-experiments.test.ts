@@ -53,6 +53,14 @@ for (const { name, environment } of databases) {
     assert.ok(Date.parse(endedAt) > 0)
     assert.equal(refused.body.details.config_hash, bad.config_hash)
 
+    const another = { instructions: 'Refund the next.' }
+    const measure = (scorers: object[]) => send('PATCH', '/core/v1/datasets/core', { scorers })
+    await measure([{ name: 'answers', kind: 'contains', texts: ['Refunded'] }])
+    const changed = await tryOut({ patch: another })
+    assert.deepEqual([changed.verdict, changed.effects], ['passed', { same: 0, added: 0, removed: 0, changed: 2 }])
+    assert.match((await put(another)).body.details?.reason, /added or changed writes is 2, and must be at most 0/)
+    await measure([])
+
     const good = await tryOut({ patch: { description: 'Refunds once.' } })
     assert.deepEqual([good.verdict, good.pass_rate, good.effects.added], ['passed', 1, 0])
     assert.equal((await put({ description: 'Refunds once.' })).status, 200)

@@ -13,13 +13,14 @@ export function createCases(experiment: Experiment): { add(result: ExperimentRes
   }
 }
 
-/** Added writes fail a case, whatever its scorers say. */
+/** Added and changed writes fail a case, whatever its scorers say. */
 function toCase(result: ExperimentResult, { repetitions }: Experiment): JunitCase {
   const last = lastOf(result)
   const { name: example, repetition, writes, divergence, faults } = toFinding(result)
   const name = repetitions > 1 ? `${example} (${repetition})` : example
   const seconds = (last?.duration_ms ?? 0) / 1000
-  if (last?.outcome === 'passed' && last.effects.added.length === 0) return { name, seconds }
+  const hasWrites = last && last.effects.added.length + last.effects.changed.length > 0
+  if (last?.outcome === 'passed' && !hasWrites) return { name, seconds }
   const lines = [...writes, ...(divergence === undefined ? [] : [divergence]), ...faults]
   const texts = [
     `Question: ${toLine(result.question)}`,

@@ -1,5 +1,6 @@
 import type { Client, Experiment } from '../../../client/src/index.ts'
 import { withoutControls } from '../chat/markdown-stream.ts'
+import { newWrites } from './report.ts'
 import { CommandFailure, type Terminal } from '../terminal.ts'
 
 /** Milliseconds between two reads of an experiment. */
@@ -11,7 +12,8 @@ const retries = 10
 /** Waits until an experiment has ended, and shows its progress on a terminal. When the command is stopped, the experiment is cancelled. */
 export async function follow(client: Client, id: string, { stderr, stopping }: Terminal): Promise<Experiment> {
   const show = (text: string) => void (stderr.isTTY && stderr.write(`\r\u001B[K${withoutControls(text)}`))
-  const onProgress = ({ done, total, effects }: Experiment) => show(`${done} of ${total} replayed, ${effects.added} writes added`)
+  const onProgress = ({ done, total, effects }: Experiment) =>
+    show(`${done} of ${total} replayed, ${newWrites(effects)} writes added or changed`)
   try {
     return await client.evals.experiments.wait(id, { intervalMs, retries, onProgress, signal: stopping })
   } catch (error) {

@@ -105,7 +105,7 @@ pass rate      0 %               0 %
 failed         1                 1
 diverged       0                 0
 errors         0                 0
-added writes   1                 1
+new writes     1                 1
 cost           0.25 USD          0.25 USD
 tokens         10                10
 median time    1.50 s            1.50 s
@@ -141,21 +141,25 @@ test('a rate that is nearly enough is not rounded up, and each shortfall is name
   const limits = { minPassRate: 0.95, maxAddedWrites: 0 }
   assert.deepEqual(findShortfalls(experimentOf({}, 0.9499), limits), [
     'the pass rate is 94.9 %, and must be at least 95 %',
-    'writes added: 1, at most 0 are allowed',
+    'writes added or changed: 1, at most 0 are allowed',
   ])
   assert.deepEqual(findShortfalls(experimentOf({}, 0.95), { ...limits, maxAddedWrites: 1 }), [])
+  const changed = experimentOf({ effects: { same: 0, added: 0, removed: 2, changed: 3 } }, 1)
+  assert.deepEqual(findShortfalls(changed, limits), ['writes added or changed: 3, at most 0 are allowed'])
   const removed = experimentOf({ done: 1 }, 1)
   assert.deepEqual(findShortfalls(removed, { ...limits, maxAddedWrites: 1 }), ['only 1 of 2 replays have a result'])
 })
 
-test('a report of JUnit has a suite for each dataset, and added writes fail a case that its scorers pass', () => {
+test('a report of JUnit has a suite for each dataset, and added or changed writes fail a case that its scorers pass', () => {
   const cases = createCases(experimentOf({ datasets: ['d1', 'd2'].map((id) => ({ id, name: `of ${id}`, revision: 1, examples: 1 })) }))
   cases.add(resultOf({ outcome: 'passed' }))
   cases.add(resultOf({ outcome: 'passed', effects: { ...noEffects, added: [refund] } }, 'Order 10'))
+  const changed = [{ tool: 'refund', before: { order: 9 }, after: { order: 11 } }]
+  cases.add(resultOf({ outcome: 'passed', effects: { ...noEffects, changed } }, 'Order 11'))
   cases.add({ ...resultOf({ outcome: 'error', error: 'No reply.' }), dataset_id: 'd2' })
   const xml = cases.toXml()
   assert.deepEqual(xml.match(/<testsuite .*?>/g), [
-    '<testsuite name="of d1" tests="2" failures="1" errors="0" time="3.000">',
+    '<testsuite name="of d1" tests="3" failures="2" errors="0" time="4.500">',
     '<testsuite name="of d2" tests="1" failures="0" errors="1" time="1.500">',
   ])
   assert.ok(xml.includes('<testcase classname="of d1" name="Order 9" time="1.500"/>'), xml)

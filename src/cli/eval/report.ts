@@ -62,7 +62,7 @@ const rows: readonly (readonly [string, Cell])[] = [
   ['diverged', ({ diverged }) => String(diverged)],
   ['errors', ({ errors }) => String(errors)],
   ['flaky examples', ({ flaky }) => String(flaky)],
-  ['added writes', ({ effects }) => String(effects.added)],
+  ['new writes', ({ effects }) => String(newWrites(effects))],
   ['cost', ({ cost }) => toCost(cost)],
   ['cost of judges', ({ judge_cost: cost }) => toCost(cost)],
   ['tokens', ({ tokens }) => String(tokens)],
@@ -97,6 +97,11 @@ function toCost(usd: number | null): string {
   return usd === null ? '-' : `${Number(usd.toFixed(6))} USD`
 }
 
+/** The writes that the recordings do not have. */
+export function newWrites({ added, changed }: Experiment['effects']): number {
+  return added + changed
+}
+
 export interface Requirements {
   minPassRate: number
   maxAddedWrites: number
@@ -105,9 +110,10 @@ export interface Requirements {
 /** Why an ended experiment does not fulfil the requirements. Empty: the last variant passes. */
 export function findShortfalls({ variants, effects, done, total }: Experiment, { minPassRate, maxAddedWrites }: Requirements): string[] {
   const rate = variants.at(-1)?.pass_rate ?? 0
+  const writes = newWrites(effects)
   return [
     ...(done < total ? [`only ${done} of ${total} replays have a result`] : []),
     ...(rate < minPassRate ? [`the pass rate is ${toPercent(rate)}, and must be at least ${toPercent(minPassRate)}`] : []),
-    ...(effects.added > maxAddedWrites ? [`writes added: ${effects.added}, at most ${maxAddedWrites} are allowed`] : []),
+    ...(writes > maxAddedWrites ? [`writes added or changed: ${writes}, at most ${maxAddedWrites} are allowed`] : []),
   ]
 }

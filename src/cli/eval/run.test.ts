@@ -74,7 +74,10 @@ test('a candidate that refunds twice fails with its writes on top, and nothing i
   for (const order of [1, 2, 3]) assert.ok(out.includes(`  Refund order ${order}\n    + refund {"order":${order}}\n`), out)
   assert.match(out, /\npassed {9}3 of 3 {2,}0 of 3\n/)
   assert.ok(out.endsWith(`${url}/console/evals/experiments/${id}\n`), out)
-  assert.ok(err.endsWith('failed: the pass rate is 0 %, and must be at least 95 %; writes added: 3, at most 0 are allowed.\n'), err)
+  assert.ok(
+    err.endsWith('failed: the pass rate is 0 %, and must be at least 95 %; writes added or changed: 3, at most 0 are allowed.\n'),
+    err,
+  )
   const xml = await readFile(path.join(folder, 'report.xml'), 'utf8')
   assert.match(xml, /<testsuite name="core" tests="3" failures="3" errors="0" /)
   assert.match(xml, /<testcase classname="core" name="Refund order 1" time="[\d.]+"><failure message="\+ refund \{&#34;order&#34;:1\}">/)
@@ -140,7 +143,7 @@ test('Ctrl-C cancels the experiment', async (t) => {
   isHeld = true
   const { terminal, err, saw, stop } = createTestTerminal(folder, { isTTY: true })
   const ending = runCommand(args('run', '--dataset', 'core'), terminal)
-  await saw('0 of 3 replayed, 0 writes added')
+  await saw('0 of 3 replayed, 0 writes added or changed')
   stop()
   assert.equal(await ending, 2)
   const [, id = ''] = /Experiment (\S+) was cancelled\.\n$/.exec(err()) ?? []

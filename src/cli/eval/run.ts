@@ -43,7 +43,7 @@ export function addRun(evaluation: Command, terminal: Terminal): void {
       ]),
     )
     .option('--min-pass-rate <rate>', 'the share of examples that must pass, from 0 to 1', toRate, 0.95)
-    .option('--max-added-writes <count>', 'the writes that the recordings do not have', toCount, 0)
+    .option('--max-added-writes <count>', 'the writes that the recordings do not have, or have with other arguments', toCount, 0)
     .option('--repetitions <count>', 'how often each example is replayed, from 1 to 10 (default: 1)', toCount)
     .addOption(new Option('--on-miss <policy>', 'what answers a read that was not recorded (default: fail)').choices(missPolicies))
     .option('--live <tool...>', 'tools that may read for --on-miss live')

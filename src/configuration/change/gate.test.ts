@@ -28,7 +28,7 @@ function gateOf(evidence: GateEvidence | undefined) {
   return { gate, asked }
 }
 
-const experiment = { id: 'e', passRate: 0.95, added: 1, untried: 0, missed: 0, lacksScorers: false, endedAt: now - 2 * hourMs }
+const experiment = { id: 'e', passRate: 0.95, added: 1, missing: 0, untried: 0, missed: 0, lacksScorers: false, endedAt: now - 2 * hourMs }
 
 test('a configuration whose experiment is exactly as good as asked passes', async () => {
   const { gate, asked } = gateOf({ examples: 1, experiment })
@@ -50,7 +50,8 @@ test('each fault of the evidence refuses with its reason', async () => {
       /is 0.2, .*; replays that count as not passed: 4 that the dataset asks for today$/,
     ],
     [{ examples: 9, experiment: { ...experiment, passRate: 0.2, missed: 3 } }, /: 3 with a call that has no recording$/],
-    [{ examples: 1, experiment: { ...experiment, added: 2 } }, /added writes is 2, and must be at most 1/],
+    [{ examples: 1, experiment: { ...experiment, added: 2 } }, /added or changed writes is 2, and must be at most 1/],
+    [{ examples: 1, experiment: { ...experiment, missing: 1, passRate: 1 } }, /^1 of the replays has no result/],
   ]
   for (const [evidence, reason] of cases) {
     const refusal = await gateOf(evidence).gate(gated, next)

@@ -7,9 +7,11 @@ import type { ConfigContent } from './change.ts'
 /** The newest completed experiment of a configuration on the dataset of a gate. */
 export interface GateExperiment {
   id: string
+  /** Results that were due and do not exist: those of deleted sessions. */
+  missing: number
   /** Undefined for an experiment without results. */
   passRate: number | undefined
-  /** Writes that the recordings do not have. */
+  /** Writes that the recordings do not have, added or changed. */
   added: number
   /** Replays that the dataset of today asks for and that the experiment does not have. They count as not passed. */
   untried: number
@@ -92,9 +94,10 @@ function findReason(rules: GateRules, evidence: GateEvidence | undefined, now: n
   if (evidence.examples === 0) return `the dataset ${name} has no examples`
   const { experiment } = evidence
   if (!experiment) return `no experiment on the dataset ${name} has tried this configuration`
-  const { passRate = 0, added, untried, missed, lacksScorers, endedAt } = experiment
+  const { missing, passRate = 0, added, untried, missed, lacksScorers, endedAt } = experiment
   if (now - endedAt > maxHours * hourMs) return `the experiment ended more than ${maxHours} h ago (max_age_hours)`
   if (lacksScorers) return `the experiment has not measured what the scorers of the dataset ${name} measure today`
+  if (missing > 0) return `${missing} of the replays ${missing === 1 ? 'has' : 'have'} no result: run the experiment again`
   if (passRate < minRate) {
     const causes = [
       untried > 0 && `${untried} that the dataset asks for today`,
@@ -104,7 +107,7 @@ function findReason(rules: GateRules, evidence: GateEvidence | undefined, now: n
     const advice = uncounted === '' ? '' : `; replays that count as not passed: ${uncounted}`
     return `the pass rate is ${passRate}, and must be at least ${minRate} (min_pass_rate)${advice}`
   }
-  if (added > maxAdded) return `the number of added writes is ${added}, and must be at most ${maxAdded} (max_added_writes)`
+  if (added > maxAdded) return `the number of added or changed writes is ${added}, and must be at most ${maxAdded} (max_added_writes)`
   return undefined
 }
 

@@ -40,11 +40,11 @@ test('a cost is unknown where one is, an example is flaky whose repetitions diff
 test('the last variant alone decides, and a gate is told of the first dataset alone', () => {
   const results = [
     resultOf({ outcome: 'failed' }),
-    resultOf({ variant: 1 }, { effects: { ...noEffects, added: 1 } }),
+    resultOf({ variant: 1 }, { effects: { ...noEffects, added: 1, changed: 2 } }),
     resultOf({ variant: 1, example: 'e2', outcome: 'failed' }),
     resultOf({ variant: 1, example: 'e3' }, { dataset: 1, effects: { ...noEffects, added: 5 } }),
   ]
-  assert.deepEqual(summarize(results, 2).gate, { done: 2, passed: 1, missed: 0, added: 1 })
+  assert.deepEqual(summarize(results, 2).gate, { done: 2, passed: 1, missed: 0, added: 3 })
   const missed = [resultOf({}, { missed: true }), resultOf({ example: 'e2' })]
   assert.deepEqual(summarize(missed, 1).gate, { done: 2, passed: 1, missed: 1, added: 0 })
   assert.equal(verdictOf(summarize(results, 2)), 'failed')

@@ -70,6 +70,7 @@ export interface GateFigures {
   /** Without those that have `missed`. */
   passed: number
   missed: number
+  /** The writes that the recordings do not have, also those with other arguments. */
   added: number
 }
 
@@ -77,6 +78,11 @@ export const noEffects: EffectCounts = { same: 0, added: 0, removed: 0, changed:
 
 export function countEffects({ same, added, removed, changed }: Effects): EffectCounts {
   return { same, added: added.length, removed: removed.length, changed: changed.length }
+}
+
+/** The writes that the recordings do not have: added ones, and those of a recorded tool with other arguments. */
+function newWrites({ added, changed }: EffectCounts): number {
+  return added + changed
 }
 
 /** Sums up the results so far. */
@@ -90,7 +96,7 @@ export function summarize(results: readonly DoneResult[], variants: number): Exp
       done: last.length,
       passed: last.filter(({ outcome, figures }) => outcome === 'passed' && !figures.missed).length,
       missed: last.filter(({ figures }) => figures.missed).length,
-      added: sum(last.map(({ figures }) => figures.effects.added)),
+      added: sum(last.map(({ figures }) => newWrites(figures.effects))),
     },
   }
 }

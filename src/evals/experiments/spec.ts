@@ -59,7 +59,12 @@ export function experimentName(id: string): string {
   return `experiment ${id}`
 }
 
+/** Number of results of one variant on one dataset. */
+export function resultsDue({ examples }: ExperimentDataset, repetitions: number): number {
+  return examples * repetitions
+}
+
 /** Number of results of a whole experiment. */
 export function totalOf({ datasets, repetitions, variants }: Pick<ExperimentSpec, 'datasets' | 'repetitions' | 'variants'>): number {
-  return datasets.reduce((sum, { examples }) => sum + examples, 0) * repetitions * variants.length
+  return datasets.reduce((sum, dataset) => sum + resultsDue(dataset, repetitions), 0) * variants.length
 }

@@ -21,9 +21,12 @@ test('the check of the gate states what the configuration in use has achieved, a
     'ok gate: on, with the dataset "core"; no experiment has tried the configuration in use',
   ])
   assert.deepEqual(
-    await check({ examples: 2, experiment: { id: 'e', passRate: 0.5, added: 3, untried: 0, missed: 0, lacksScorers: false, endedAt: 0 } }),
+    await check({
+      examples: 2,
+      experiment: { id: 'e', passRate: 0.5, added: 3, missing: 0, untried: 0, missed: 0, lacksScorers: false, endedAt: 0 },
+    }),
     [
-      'ok gate: on, with the dataset "core"; newest experiment of the configuration in use: e, pass rate 0.5, 3 added writes, ended 1970-01-01T00:00:00.000Z',
+      'ok gate: on, with the dataset "core"; newest experiment of the configuration in use: e, pass rate 0.5, 3 added or changed writes, ended 1970-01-01T00:00:00.000Z',
     ],
   )
 })

@@ -20,6 +20,6 @@ export async function checkGate(config: AgentConfig, find: FindEvidence): Promis
 function describe(experiment: GateExperiment | undefined): string {
   if (!experiment) return 'no experiment has tried the configuration in use'
   const { id, passRate = 0, added, endedAt } = experiment
-  const figures = `pass rate ${passRate}, ${added} added writes`
+  const figures = `pass rate ${passRate}, ${added} added or changed writes`
   return `newest experiment of the configuration in use: ${id}, ${figures}, ended ${new Date(endedAt).toISOString()}`
 }
