@@ -57,8 +57,17 @@ export interface Tool {
   check(input: unknown): string | undefined | Promise<string | undefined>
   /** The description for a run with data filters, when the usual description would reveal filtered data. */
   describe?(scope: DataScope): string
+  /** Reads a document that this tool searches; undefined for an id that the tool does not find. */
+  readDocument?(id: string, caller: Caller): Promise<FoundDocument | undefined>
   /** Runs the tool. A thrown error is a failure whose message is written for the model. */
   execute(input: JsonObject, context: ToolContext): Promise<JsonValue>
+}
+
+/** A document with its whole text, as a search tool reads it. */
+export interface FoundDocument {
+  name: string
+  text: string
+  metadata: JsonObject
 }
 
 export interface ToolMarks {

@@ -66,6 +66,8 @@ export interface TenantDocuments {
    * documents are waited for briefly. Of documents with equal content, the newest visible one is found.
    */
   search(tenant: string, query: string, options: TenantSearch): Promise<TenantResult>
+  /** Reads a document that a search finds; undefined for another id. */
+  read(tenant: string, id: string): Promise<{ document: ReadyDocument; passages: Section[] } | undefined>
 }
 
 export interface TenantSearch {
@@ -83,4 +85,4 @@ export interface TenantResult {
 }
 
 /** For an agent without a service. */
-export const noDocuments: TenantDocuments = { search: async () => ({ hits: [], waiting: 0 }) }
+export const noDocuments: TenantDocuments = { search: async () => ({ hits: [], waiting: 0 }), read: async () => undefined }

@@ -8,7 +8,7 @@ import type { Document } from '../files/document.ts'
 import type { Upload } from '../uploads/upload-store.ts'
 import type { NewUpload, Uploads } from '../uploads/uploads.ts'
 import type { DocumentStatus, KnowledgeStore } from './knowledge-store.ts'
-import { toPassages, type PassageFiles } from './passages.ts'
+import { toDocumentText, toPassages, type PassageFiles } from './passages.ts'
 
 /** A document of the tenant. */
 export type KnowledgeDocument = Upload & DocumentStatus
@@ -64,9 +64,7 @@ export function createKnowledge({ uploads, store, passages, wake }: KnowledgeDep
       const { state } = await find(tenant, id)
       const sections = state === 'ready' ? await passages.load(id) : undefined
       if (!sections) throw new ServiceError('not_found', `The document ${id} has no text: its state is ${state}.`)
-      return sections
-        .map(({ heading, text }, at) => (heading && heading !== sections[at - 1]?.heading ? `${heading}\n\n${text}` : text))
-        .join('\n\n')
+      return toDocumentText(sections)
     },
     remove: (caller, id) => uploads.remove(scopeOf(caller.tenant), id, caller),
   }

@@ -19,6 +19,13 @@ export function toPassages(sections: readonly Section[]): Section[] {
   )
 }
 
+/** The text of a whole document, without layout. */
+export function toDocumentText(passages: readonly Section[]): string {
+  return passages
+    .map(({ heading, text }, at) => (heading && heading !== passages[at - 1]?.heading ? `${heading}\n\n${text}` : text))
+    .join('\n\n')
+}
+
 /** A passage for a retriever, with its place as data. */
 export function toPassage({ heading, text, start, page }: Section): Passage {
   return { heading, text, data: { start, ...(page !== undefined && { page }) } }

@@ -61,28 +61,37 @@ export function createTenantIndexes(options: TenantIndexesOptions): TenantDocume
     }
   }
 
-  async function searchIndex(tenant: string, opened: OpenIndex, query: string, options: TenantSearch) {
+  async function follow(tenant: string, opened: OpenIndex): Promise<{ index: TenantIndex; unfinished: number }> {
     const changes = await store.changes(tenant)
     const index = await opened.index
     const { added } = await index.follow(changes)
     opened.waitUntil ??= performance.now() + maxWaitMs
     if (await settlesWithin(added, Math.max(0, opened.waitUntil - performance.now()))) opened.waitUntil = undefined
-    return { hits: await index.search(query, options), waiting: changes.unfinished + (await index.waiting()) }
+    return { index, unfinished: changes.unfinished }
+  }
+
+  /** Runs `work` with the index of a tenant, after new documents were added and removed ones dropped. */
+  async function withIndex<T>(tenant: string, work: (index: TenantIndex, unfinished: number) => Promise<T>): Promise<T> {
+    const opened = acquire(tenant)
+    try {
+      const { index, unfinished } = await follow(tenant, opened)
+      return await work(index, unfinished)
+    } catch (error) {
+      // An index that cannot be opened is opened again by the next search.
+      opened.index.catch(() => open.get(tenant) === opened && open.delete(tenant))
+      throw error
+    } finally {
+      release(opened)
+    }
   }
 
   return {
-    async search(tenant, query, options) {
-      const opened = acquire(tenant)
-      try {
-        return await searchIndex(tenant, opened, query, options)
-      } catch (error) {
-        // An index that cannot be opened is opened again by the next search.
-        opened.index.catch(() => open.get(tenant) === opened && open.delete(tenant))
-        throw error
-      } finally {
-        release(opened)
-      }
-    },
+    search: (tenant, query, options) =>
+      withIndex(tenant, async (index, unfinished) => ({
+        hits: await index.search(query, options),
+        waiting: unfinished + (await index.waiting()),
+      })),
+    read: (tenant, id) => withIndex(tenant, (index) => index.read(id)),
     async close() {
       await Promise.all([...open.values()].map(async ({ index }) => (await index.catch(() => undefined))?.close()))
       await Promise.all(closing.values())
@@ -150,6 +159,12 @@ class TenantIndex {
       const document = documents.get(hit.document)
       return document ? [{ document, passage: toSection(hit), score: hit.score }] : []
     })
+  }
+
+  async read(id: string): Promise<{ document: ReadyDocument; passages: Section[] } | undefined> {
+    const document = this.documents.get(id)
+    const passages = document && (await this.deps.passages.load(id))
+    return passages && { document, passages }
   }
 
   /** Number of documents that are still to be added. */

@@ -137,6 +137,15 @@ export class DocumentIndex {
     })
   }
 
+  /** A file that a search finds; undefined for another name, and for a file that is gone. */
+  async read(file: string): Promise<{ document: IndexedDocument; passages: Section[] } | undefined> {
+    const entry = this.entries.get(file)
+    const absolute = entry && entry.fault === undefined ? await this.options.files.resolve(file).catch(() => undefined) : undefined
+    return entry && absolute !== undefined
+      ? { document: entry, passages: (await this.store.load(file, absolute, entry)).passages }
+      : undefined
+  }
+
   documents(): Iterable<IndexedDocument> {
     return this.entries.values()
   }

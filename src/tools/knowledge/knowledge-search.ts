@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../agent/messages.ts'
-import type { Tool, ToolContext, ToolState } from '../../agent/tool.ts'
+import type { Caller, FoundDocument, Tool, ToolContext, ToolState } from '../../agent/tool.ts'
 import type { Metadata, Section } from '../../files/document.ts'
 import type { ReadyDocument } from '../../knowledge/knowledge-store.ts'
+import { toDocumentText } from '../../knowledge/passages.ts'
 import { createTool, inputSchema, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { describeDocuments } from './describe-documents.ts'
 import type { IndexState } from './document-index.ts'
@@ -89,8 +90,17 @@ export async function createKnowledgeSearch(
     return describeDocuments(patterns, hasUploads, visible)
   }
 
+  /** A file by its path, an uploaded document by its id. */
+  async function readDocument(id: string, { tenant }: Caller): Promise<FoundDocument | undefined> {
+    await index.refresh(maxWaitMs)
+    const file = await index.read(id)
+    if (file) return { name: id, text: toDocumentText(file.passages), metadata: file.document.metadata }
+    const upload = hasUploads ? await deps.documents.read(tenant, id) : undefined
+    return upload && { name: upload.document.name, text: toDocumentText(upload.passages), metadata: upload.document.metadata }
+  }
+
   const readsFile = (path: string) => (path === uploadsPath ? hasUploads : index.readsFile(path))
-  const baseTool = createTool(spec, { description: '', schema, effect: 'read', filters: true, readsFile, execute })
+  const baseTool = createTool(spec, { description: '', schema, effect: 'read', filters: true, readsFile, readDocument, execute })
   const tool: KnowledgeSearchTool = {
     ...baseTool,
     describe,

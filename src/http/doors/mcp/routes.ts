@@ -68,7 +68,7 @@ export function mcpRoutes(app: FastifyInstance, { metadata, ...services }: McpRo
         text: `Streamable HTTP of the Model Context Protocol, without sessions of the transport: revisions 2024-11-05 to 2025-11-25, and 2026-07-28. Clients see:
 
 - the tool \`ask\` (\`{message, session_id?}\`), which asks the agent, also as a task;
-- with the permission \`tools.execute\`, the agent's own tools;
+- with the permission \`tools.execute\`, the agent's own tools, and where the agent searches documents, \`search\` (\`{query}\`) and \`fetch\` (\`{id}\`) for connectors of ChatGPT;
 - the conversation starters as prompts;
 - with the permission \`artifacts.read\`, own files as resources.
 

@@ -20,6 +20,7 @@ import type { DirectExecution } from '../../../runs/tool-executions/direct-execu
 import { refusedCode, type Caller } from '../protocols.ts'
 import { ask } from './ask.ts'
 import { createReport, type McpCall, clientOf, tasksExtension, type Era } from './call.ts'
+import { callConnectorTool, connectorToolsOf } from './connector.ts'
 import { artifactTemplate, completeArtifactId, documentTemplate, listResources, readResource, type ResourceServices } from './resources.ts'
 import { orFailure } from './results.ts'
 import { createTask, legacyTaskMethods, modernTaskMethods, type TaskServices } from './tasks.ts'
@@ -114,7 +115,10 @@ function registerLists({ server }: McpServer, services: McpServices, { caller, e
   const mayExecute = permits(principal, accessTo.executeTool)
   const mayBeTask = era === 'legacy' && permits(principal, accessTo.readRun)
   server.setRequestHandler('tools/list', () => ({
-    tools: [askTool(config(), mayBeTask), ...(mayExecute ? [...toolsOf(agent().tools)].map(toMcpTool) : [])],
+    tools: [
+      askTool(config(), mayBeTask),
+      ...(mayExecute ? [...[...toolsOf(agent().tools)].map(toMcpTool), ...connectorToolsOf(agent().tools).values()] : []),
+    ],
   }))
   server.setRequestHandler('prompts/list', () => ({ prompts: listPrompts(config()) }))
   server.setRequestHandler('prompts/get', ({ params }) => getPrompt(config(), params.name))
@@ -144,7 +148,12 @@ async function callTool(services: McpServices, call: McpCall, params: Record<str
   if (name !== askName) {
     if (call.client.era === 'legacy' && task !== undefined && hasTasks)
       throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `The tool ${name.slice(0, 100)} cannot be called as a task.`)
-    return orFailure(() => execute(services, call, { name, input: input as JsonObject }))
+    const isForConnectors = connectorToolsOf(services.agent().tools).has(name)
+    return orFailure(() =>
+      isForConnectors
+        ? callConnectorTool(services, call, name, input as JsonObject)
+        : execute(services, call, { name, input: input as JsonObject }),
+    )
   }
   if (!hasTasks) return orFailure(() => ask(services, call, input))
   // Legacy clients ask for a task, and then need one; others take it in place of a result.
