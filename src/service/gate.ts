@@ -3,6 +3,7 @@ import { createGate, type FindEvidence, type Gate, type GateExperiment } from '.
 import type { ListedDataset } from '../evals/dataset.ts'
 import type { Experiment } from '../evals/experiment-store.ts'
 import { resultsDue } from '../evals/experiments/spec.ts'
+import type { Scorer } from '../evals/scorers/scorer.ts'
 import { scorersOf } from '../evals/scorers/check-scorers.ts'
 import type { Database } from '../store/database.ts'
 import { createDatasetStore } from '../store/evals/datasets.ts'
@@ -29,11 +30,18 @@ export function createFindEvidence(database: Database, tenant: string): FindEvid
   }
 }
 
+/** False where the first variant, whose model judges, is a change that nobody has let in. */
+function hasJudgeOfRecord({ variants: [judging] }: Experiment['spec']): boolean {
+  return judging?.kind === 'version' || judging?.kind === 'recorded'
+}
+
 /** Measures an experiment by its dataset of today, so that a dataset that was smaller or asked for less in between opens no gate. */
 function toGateExperiment({ id, spec, summary, endedAt = 0 }: Experiment, { examples, scorers }: ListedDataset): GateExperiment {
   const { done = 0, passed = 0, missed = 0, added = 0 } = summary?.gate ?? {}
   const due = Math.max(examples, spec.datasets[0]?.examples ?? 0) * spec.repetitions
-  const lacksScorers = scorersOf(scorers).some((scorer) => !spec.scorers.some((used) => isDeepStrictEqual(used, scorer)))
+  const isMeasured = (scorer: Scorer) =>
+    spec.scorers.some((used) => isDeepStrictEqual(used, scorer)) && (scorer.kind !== 'judge' || hasJudgeOfRecord(spec))
+  const lacksScorers = !scorersOf(scorers).every(isMeasured)
   const passRate = due === 0 ? undefined : passed / Math.max(due, done)
   const missing = resultsDue(spec.datasets[0]!, spec.repetitions) - done
   return { id, missing, passRate, added, untried: Math.max(due - done, 0), missed, lacksScorers, endedAt }

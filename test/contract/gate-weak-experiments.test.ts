@@ -16,6 +16,7 @@ const databases = [
 
 /** Refunds another order where the instructions ask for that, or with another tool. */
 const script: typeof answerRefund = (request) => {
+  if (String(request.body.messages[0].content).startsWith('You judge')) return { text: '{"points": 10, "reason": "Paid for it."}' }
   const answer = answerRefund(request)
   const text = String(request.body.messages[0].content)
   const calls = answer.calls?.map((call) => {
@@ -52,6 +53,12 @@ for (const { name, environment } of databases) {
       await tryOut(changed, { scorers })
       assert.deepEqual(await put(changed), [409, 'the experiment has not measured what the scorers of the dataset "core" measure today'])
     }
+
+    const judged = [{ name: 'judge', kind: 'judge', model: 'primary', rubric: 'Is the order refunded?' }]
+    await admin.request('PATCH', `/core/v1/datasets/${dataset}`, { body: { scorers: judged } })
+    const own = { dataset_id: 'core', baseline: { patch: changed } }
+    assert.equal((await endOf(admin, await startExperiment(admin, own))).verdict, 'passed')
+    assert.deepEqual(await put(changed), [409, 'the experiment has not measured what the scorers of the dataset "core" measure today'])
 
     const pay = { ...shopTool(service.shop, 'files/api.yaml'), name: 'pay', effect: 'read' }
     const renamed = { instructions: 'Refund with the other tool.', tools: [shopTool(service.shop, 'files/api.yaml'), pay] }

@@ -1,6 +1,7 @@
 import type { Acting } from '../../audit/acts.ts'
 import type { Experiment, ExperimentEnd, ExperimentStore } from '../experiment-store.ts'
 import { summarize, verdictOf } from './figures.ts'
+import { totalOf } from './spec.ts'
 
 interface EndPorts {
   store: Pick<ExperimentStore, 'done' | 'end'>
@@ -14,6 +15,6 @@ export async function endExperiment(
   { store, now }: EndPorts,
 ): Promise<boolean> {
   const summary = summarize(await store.done(tenant, id), spec.variants.length)
-  const verdict = status === 'completed' ? verdictOf(summary) : 'none'
+  const verdict = status === 'completed' ? verdictOf(summary, totalOf({ ...spec, variants: spec.variants.slice(-1) })) : 'none'
   return store.end(tenant, id, { status, verdict, summary, now: now(), ...(error !== undefined && { error }) }, by)
 }

@@ -47,7 +47,8 @@ test('the last variant alone decides, and a gate is told of the first dataset al
   assert.deepEqual(summarize(results, 2).gate, { done: 2, passed: 1, missed: 0, added: 3 })
   const missed = [resultOf({}, { missed: true }), resultOf({ example: 'e2' })]
   assert.deepEqual(summarize(missed, 1).gate, { done: 2, passed: 1, missed: 1, added: 0 })
-  assert.equal(verdictOf(summarize(results, 2)), 'failed')
-  assert.equal(verdictOf(summarize(results.slice(0, 2), 2)), 'passed')
-  assert.equal(verdictOf(summarize([], 2)), 'failed')
+  assert.equal(verdictOf(summarize(results, 2), 3), 'failed')
+  assert.equal(verdictOf(summarize(results.slice(0, 2), 2), 1), 'passed')
+  assert.equal(verdictOf(summarize(results.slice(0, 2), 2), 2), 'failed')
+  assert.equal(verdictOf(summarize([], 2), 0), 'failed')
 })

@@ -101,10 +101,10 @@ export function summarize(results: readonly DoneResult[], variants: number): Exp
   }
 }
 
-/** Passed where each result of the last variant has passed. */
-export function verdictOf({ variants }: ExperimentSummary): 'passed' | 'failed' {
+/** Passed where the last variant has as many results as are due, and each has passed. */
+export function verdictOf({ variants }: ExperimentSummary, due: number): 'passed' | 'failed' {
   const last = variants.at(-1)
-  return last !== undefined && last.done > 0 && last.passed === last.done ? 'passed' : 'failed'
+  return last !== undefined && last.done > 0 && last.passed >= Math.max(due, last.done) ? 'passed' : 'failed'
 }
 
 function toFigures(results: readonly DoneResult[]): VariantFigures {
