@@ -13,11 +13,11 @@ export function callerKey({ tenant, owner }: Owner): string {
 }
 
 /** The issuer of an owner. An issuer has no spaces. */
-export function issuerOf({ owner }: Owner): string {
+export function issuerOf({ owner }: Pick<Owner, 'owner'>): string {
   return owner.slice(0, owner.indexOf(' '))
 }
 
 /** The `sub` of an owner. An issuer has no spaces. */
-export function subOf({ owner }: Owner): string {
+export function subOf({ owner }: Pick<Owner, 'owner'>): string {
   return owner.slice(owner.indexOf(' ') + 1)
 }

@@ -61,7 +61,7 @@ test('Datasets: an example of a run has its question, calls and replies, and out
     replies.map(({ text }: { text: string }) => text),
     ['', 'Refunded.'],
   )
-  assert.deepEqual([source.request_id, expected], ['r1', { output: 'Refunded.' }])
+  assert.deepEqual([source.request_id, source.issuer, source.sub, expected], ['r1', 'agent-core', 'ann', { output: 'Refunded.' }])
   const { examples } = (await send('GET', `${at}/examples`)).body
   assert.deepEqual([examples[0].question, examples[0].calls, examples[0].writes, examples[0].tags], ['Refund order 9', 1, 1, ['refunds']])
   await client.request('DELETE', '/core/v1/sessions/s1')

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { issuerOf, subOf } from '../../access/owner.ts'
 import { accessTo, requireAccess } from '../../access/permissions.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ListedDataset, ListedExample, StoredExample } from '../../evals/dataset.ts'
@@ -256,7 +257,12 @@ function toView({ id, name, description, revision, examples, scorers, createdAt,
 type Content = Omit<FullExample, 'id' | 'name' | 'tags' | 'source'>
 
 function toFields({ id, name, tags, revision, source, createdAt }: Omit<StoredExample, 'content'>, reduced: boolean) {
-  const run = source && { request_id: source.requestId, config_version: source.configVersion ?? null }
+  const run = source && {
+    request_id: source.requestId,
+    issuer: issuerOf(source),
+    sub: subOf(source),
+    config_version: source.configVersion ?? null,
+  }
   return { id, name, tags: [...tags], revision, source: run ?? null, reduced, created_at: toIso(createdAt) }
 }
 

@@ -110,7 +110,12 @@ const exampleFields = {
   tags: Type.Array(Type.String()),
   revision: Type.Integer({ description: 'The revision of the dataset that brought the example in this form.' }),
   source: orNull(
-    object('The run that the example was made from.', { request_id: Type.String(), config_version: orNull(Type.String()) }),
+    object('The run that the example was made from, with its owner.', {
+      request_id: Type.String(),
+      issuer: Type.String(),
+      sub: Type.String(),
+      config_version: orNull(Type.String()),
+    }),
     'Null for an example that is written by hand, and for a detached one.',
   ),
   reduced: Type.Boolean({ description: 'True where a part of what the model was shown is not known.' }),

@@ -74,7 +74,7 @@ function toSubject(tenant: string, { scope, subject }: WarningData): object {
   if (scope === 'service') return {}
   if (scope === 'tenant' || scope === 'session') return { tenant }
   const [requestId, owner] = scope === 'run' ? splitAt(subject, subject.indexOf(' ')) : [undefined, subject]
-  return { tenant, issuer: issuerOf({ tenant, owner }), sub: subOf({ tenant, owner }), request_id: requestId }
+  return { tenant, issuer: issuerOf({ owner }), sub: subOf({ owner }), request_id: requestId }
 }
 
 function splitAt(text: string, index: number): [string, string] {

@@ -55,7 +55,7 @@ function isListed(tenant: string, { budget, scope, windowStart }: Account, page:
 
 function runsOf(tenant: string, { owner, requestId }: WindowQuery): RawBuilder<unknown> | undefined {
   if (owner === undefined && requestId === undefined) return undefined
-  const ofOwner = owner === undefined ? sql`` : sql`and sub = ${subOf({ tenant, owner })} and owner = ${owner}`
+  const ofOwner = owner === undefined ? sql`` : sql`and sub = ${subOf({ owner })} and owner = ${owner}`
   const named = requestId === undefined ? sql`` : sql`and request_id = ${requestId}`
   return sql`select request_id || ' ' || owner from runs where tenant = ${tenant} ${ofOwner} ${named}`
 }

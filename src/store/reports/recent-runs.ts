@@ -105,7 +105,7 @@ const isKeptChat = sql`operation <> 'tool_execute' and status <> 'gone'`
 
 /** The words of the partial index of listed runs. */
 function listedOf({ tenant, owner }: Owner): RawBuilder<unknown> {
-  return sql`tenant = ${tenant} and sub = ${subOf({ tenant, owner })} and sub is not null and owner = ${owner} and status <> 'gone'`
+  return sql`tenant = ${tenant} and sub = ${subOf({ owner })} and sub is not null and owner = ${owner} and status <> 'gone'`
 }
 
 /** Runs of the caller, where another condition has the index. */

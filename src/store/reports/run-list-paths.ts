@@ -40,7 +40,7 @@ function entryBeyond(count: number, { db, isShared }: Database, { tenant, owner 
     tool_errors: hasToolErrors,
     version: sql`${isListed} and config_version = ${page.version}`,
     tool: sql`tool = ${page.tool}`,
-    sub: sql`${isListed} and sub = ${page.anyOwner ? page.sub : subOf({ tenant, owner })}`,
+    sub: sql`${isListed} and sub = ${page.anyOwner ? page.sub : subOf({ owner })}`,
     time: sql`${isListed} and operation = ${page.operation}`,
   }
   const entry = sql`select 1 from ${source} where tenant = ${tenant} and ${conditions[path]} limit 1 offset ${sql.lit(count)}`

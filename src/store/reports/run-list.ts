@@ -117,7 +117,7 @@ function ofCaller({ tenant, owner }: Owner, { anyOwner, tool, sub }: RunPage, pa
   else if (tool !== undefined)
     conditions.push(sql<boolean>`exists (select 1 from run_tools where ${isRunOfTool} and ${isOfTool} ${isShared ? sql`offset 0` : sql``})`)
   if (!anyOwner) conditions.push(sql<boolean>`${table}.owner = ${owner}`)
-  if (!anyOwner && path === 'sub') conditions.push(sql<boolean>`runs.sub = ${subOf({ tenant, owner })}`)
+  if (!anyOwner && path === 'sub') conditions.push(sql<boolean>`runs.sub = ${subOf({ owner })}`)
   if (sub !== undefined) conditions.push(sql<boolean>`${table}.sub = ${sub}`)
   return conditions
 }

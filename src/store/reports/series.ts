@@ -102,7 +102,7 @@ function toPage<Row, T>(rows: readonly Row[], columns: readonly (keyof Row)[], t
 }
 
 function keyOf({ owner, config_version: version }: Pick<RunRow, 'owner' | 'config_version'>, key: SeriesKey): string | undefined {
-  if (key === 'sub') return subOf({ tenant: '', owner })
+  if (key === 'sub') return subOf({ owner })
   return key === 'version' ? (version ?? undefined) : undefined
 }
 

@@ -1,7 +1,8 @@
 import { Button } from '@mantine/core'
 import { ChevronDownIcon, ChevronRightIcon } from '@primer/octicons-react'
 import { Link } from 'wouter'
-import { useMay } from '../../api/me.ts'
+import { useMay, useMe } from '../../api/me.ts'
+import { runAddress } from '../../runs/run-address.ts'
 import { JsonView } from '../../parts/json/json-view.tsx'
 import { RowsSkeleton } from '../../parts/skeletons.tsx'
 import { FailedState } from '../../parts/states.tsx'
@@ -76,13 +77,14 @@ function countsOf({ calls, writes }: Example): string {
 
 function Source({ source }: { source: Example['source'] }) {
   const mayReadRun = useMay()('runs.read')
+  const me = useMe().data
   if (!source) return <span>Written by hand, or detached from its run</span>
   const { request_id: run, config_version: version } = source
   return (
     <span>
       From the run{' '}
       {mayReadRun ? (
-        <Link href={`/runs/${encodeURIComponent(run)}`} className={styles.link}>
+        <Link href={runAddress(source, me)} className={styles.link}>
           {run}
         </Link>
       ) : (
