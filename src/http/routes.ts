@@ -16,6 +16,7 @@ import { fileRoutes } from './doors/openai/files.ts'
 import { modelRoutes } from './doors/openai/models.ts'
 import { inputTokensRoute } from './doors/openai/responses/input-tokens.ts'
 import { responseRoutes, storedResponseRoutes } from './doors/openai/responses/routes.ts'
+import { responseSocketRoutes } from './doors/openai/responses/websocket.ts'
 import { uiChatRoutes } from './doors/ui-chat/routes.ts'
 import { approvalRoutes } from './resources/runs/approvals.ts'
 import { accessRoutes } from './resources/access.ts'
@@ -54,6 +55,7 @@ export const routes = [
   chatCompletionRoutes,
   responseRoutes,
   inputTokensRoute,
+  responseSocketRoutes,
   ...storedResponseRoutes,
   ...conversationRoutes,
   ...fileRoutes,

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, before, test } from 'node:test'
+import { WebSocket } from 'ws'
 import type { ModelAnswer, ModelServerRequest } from '../fixtures/model-server.ts'
 import { faultsOfEvent, faultsOfResponse } from '../fixtures/open-responses.ts'
 import { startService, type TestService } from '../fixtures/service.ts'
@@ -7,7 +9,7 @@ import { makeImage } from '../fixtures/make-images.ts'
 
 /*
  * The acceptance cases of the Open Responses specification: each request as its suite describes it, each answer and event checked against the
- * required shapes. Left out: cases over WebSocket and of `/responses/compact`, which the service does not offer.
+ * required shapes. Left out: cases of `/responses/compact`, which the service does not offer.
  */
 
 let service: TestService
@@ -19,10 +21,17 @@ function script({ body }: ModelServerRequest): ModelAnswer {
   return { reasoning: 'Hm.', text: ['One, ', 'two.'], usage: { input: 10, output: 4 } }
 }
 
+let socket: WebSocket
+
 before(async () => {
   service = await startService({ after: (end: () => unknown) => void ends.push(end) }, { script })
+  socket = new WebSocket(`${service.url.replace('http', 'ws')}/v1/responses`, {
+    headers: { authorization: `Bearer ${(await service.key()).key}` },
+  })
+  await once(socket, 'open')
 })
 after(async () => {
+  socket.close()
   for (const end of ends) await end()
 })
 
@@ -133,4 +142,61 @@ test('Open Responses: several turns', async () => {
   const input = [message('user', 'I am Ann.'), message('assistant', 'Hello Ann.'), message('user', 'Who am I?')]
   const response = await respond({ input })
   assert.equal(response.status, 'completed')
+})
+
+/** The events that answer a message of the WebSocket, each checked; the last one ends the response, or is an error. */
+async function exchange(body: object): Promise<Event[]> {
+  const events: Event[] = []
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
+  const take = (data: unknown) => {
+    const event: Event = JSON.parse(String(data))
+    events.push(event)
+    if (/^(?:error|response\.(?:completed|incomplete|failed))$/.test(event.type)) resolve()
+  }
+  socket.on('message', take)
+  socket.send(JSON.stringify({ type: 'response.create', model: 'agent-core', ...body }))
+  await ended
+  socket.off('message', take)
+  for (const event of events) if (event.type !== 'error') assert.deepEqual(faultsOfEvent(event), [], event.type)
+  return events
+}
+
+test('Open Responses over WebSocket: a text', async () => {
+  const events = await exchange({ input: [message('user', 'Count to two.')] })
+  assert.deepEqual([events[0]?.type, events.at(-1)?.type], ['response.created', 'response.completed'])
+  assert.deepEqual(
+    events.map((event) => event.sequence_number),
+    events.map((_, index) => index),
+  )
+})
+
+test('Open Responses over WebSocket: responses one after another, each with its events', async () => {
+  const [first, second] = [await exchange({ input: 'One.' }), await exchange({ input: 'Two.' })]
+  assert.notEqual(first.at(-1)?.response.id, second.at(-1)?.response.id)
+  assert.deepEqual([first[0]?.sequence_number, second[0]?.sequence_number], [0, 0])
+})
+
+test('Open Responses over WebSocket: a response is continued by its id', async () => {
+  const { id } = (await exchange({ input: 'I am Ann.' })).at(-1)!.response
+  const { response } = (await exchange({ input: 'Who am I?', previous_response_id: id })).at(-1)!
+  assert.deepEqual([response.status, response.previous_response_id], ['completed', id])
+})
+
+test('Open Responses over WebSocket: a response that is not stored is continued on its connection', async () => {
+  const { id } = (await exchange({ input: 'I am Ann.', store: false })).at(-1)!.response
+  const { response } = (await exchange({ input: 'Who am I?', store: false, previous_response_id: id })).at(-1)!
+  assert.deepEqual([response.status, response.previous_response_id, response.store], ['completed', id, false])
+})
+
+test('Open Responses over WebSocket: an unknown previous response is an error, and the connection stays', async () => {
+  const [error, ...rest] = await exchange({ input: 'Who am I?', previous_response_id: 'resp_unknown' })
+  assert.deepEqual([error?.type, error?.['error'].code, rest], ['error', 'previous_response_not_found', []])
+  assert.equal((await exchange({ input: 'Greet me.' })).at(-1)?.type, 'response.completed')
+})
+
+test('Open Responses over WebSocket: a call of a function, and its output', async () => {
+  const { response } = (await exchange({ input: 'How is the weather in San Francisco?', tools })).at(-1)!
+  const { call_id: callId } = response.output.find(({ type }: { type: string }) => type === 'function_call')
+  const input = [{ type: 'function_call_output', call_id: callId, output: 'Sunny.' }]
+  assert.equal((await exchange({ input, tools, previous_response_id: response.id })).at(-1)?.type, 'response.completed')
 })

@@ -19,6 +19,13 @@ import { sendTimings } from './server-timing.ts'
 import { defaultKeepAliveMs } from './sse.ts'
 import { validateWith } from './validation.ts'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Paths where WebSockets are opened; other offers to upgrade a connection are ignored. */
+    socketPaths: Set<string>
+  }
+}
+
 export interface ServerOptions {
   log: Logger
   verifier: Verifier
@@ -58,6 +65,7 @@ export function createServer({
   const drain = createDrain(drainLimits)
   const stripPrefix = prefixStripper(publicUrl)
   const hasPrefix = publicUrl !== undefined
+  const socketPaths = new Set<string>()
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -65,7 +73,13 @@ export function createServer({
     // The `request-id` of the caller, or a new one. Validation refuses an invalid id later; the new id then names the error.
     genReqId: ({ headers: { 'request-id': id } }) => (isId(id) ? id : randomUUIDv7()),
     clientErrorHandler: (error, socket) => refuseBroken(error, socket, drain),
-    http: { headersTimeout: headersMs, connectionsCheckingInterval: 1000 },
+    http: {
+      headersTimeout: headersMs,
+      connectionsCheckingInterval: 1000,
+      // Without the check, a request that offers another protocol, such as h2c, would have no answer.
+      shouldUpgradeCallback: (request) =>
+        request.headers.upgrade?.toLowerCase() === 'websocket' && socketPaths.has(stripPrefix(request).split('?', 1)[0]!),
+    },
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
     rewriteUrl: (request) => (hasPrefix || request.headers['x-forwarded-prefix'] !== undefined ? stripPrefix(request) : request.url!),
@@ -79,6 +93,7 @@ export function createServer({
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
   configureAddress(app, publicUrl)
+  app.decorate('socketPaths', socketPaths)
   app.decorate('streamKeepAliveMs', streamKeepAliveMs ?? defaultKeepAliveMs)
   // Response schemas are documentation only: typed code builds the responses.
   app.setSerializerCompiler(() => JSON.stringify)
