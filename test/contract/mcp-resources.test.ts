@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { startMcpServer } from '../fixtures/mcp-http-server.ts'
 import { startService, type TestService, type Who } from '../fixtures/service.ts'
+import { fromJsonSchema, type ServerContext } from '@modelcontextprotocol/server'
 import { callOf, fakeTool } from '../fixtures/tools.ts'
 
 const modes = ['legacy', 'auto'] as const
@@ -109,6 +111,40 @@ test('MCP: conversation starters are prompts, by names that every client accepts
     await assert.rejects(client.getPrompt({ name: 'nothing' }), isInvalid)
     const { completion } = await client.complete({ ref: { type: 'ref/prompt', name: 'help' }, argument: { name: 'x', value: '' } })
     assert.deepEqual(completion.values, [])
+  }
+})
+
+test('MCP: progress of a tool of another server arrives while the tool works, in both eras', async (t) => {
+  let release = () => {}
+  const server = await startMcpServer((mcp) => {
+    const settings = { description: 'Works.', inputSchema: fromJsonSchema({ type: 'object' }) }
+    mcp.registerTool('work', settings, async (_: unknown, { mcpReq }: ServerContext) => {
+      const released = new Promise<void>((resolve) => (release = resolve))
+      const progressToken = mcpReq._meta!.progressToken!
+      await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 3, message: 'one' } })
+      await released
+      for (let progress = 2; progress < 500; progress++)
+        await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress } })
+      return { content: [{ type: 'text', text: 'done' }] }
+    })
+  })
+  t.after(() => server.close())
+  const service = await startService(t, { config: { tools: [{ name: 'far', type: 'mcp', config: { url: server.url } }] } })
+  for (const mode of modes) {
+    const client = await connect(t, service, { mode })
+    const told: object[] = []
+    const onprogress = (progress: object) => {
+      told.push(progress)
+      release()
+    }
+    // The tool ends only after its first progress has arrived.
+    const { content } = await client.callTool({ name: 'far__work', arguments: {} }, { onprogress })
+    assert.deepEqual(content, [{ type: 'text', text: 'done' }])
+    assert.deepEqual(told.slice(0, 2), [
+      { progress: 1, message: '1 of 3: one' },
+      { progress: 2, message: '2' },
+    ])
+    assert.ok(told.length >= 20 && told.length < 40, `${told.length} notifications`)
   }
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CallToolResult } from '@modelcontextprotocol/client'
-import { toOutput } from './call.ts'
+import { createProgressLog, toOutput } from './call.ts'
 
 async function outputOf(result: Partial<CallToolResult>, fails = false) {
   const files: [string, string, string][] = []
@@ -75,4 +75,24 @@ test('an error result throws its text, cut to the limit', async () => {
   await assert.rejects(outputOf({ isError: true, content: [text('no such row')] }), { message: 'no such row' })
   await assert.rejects(outputOf({ isError: true }), { message: 'The tool failed without giving a reason.' })
   await assert.rejects(outputOf({ isError: true, content: [text('x'.repeat(1000))] }), ({ message }: Error) => message.length === 100)
+})
+
+test('progress is passed on at a bounded rate, and lasts as long as the call', () => {
+  let now = 0
+  const lines: { at: number; text: string }[] = []
+  const log = createProgressLog(
+    (text) => lines.push({ at: now, text }),
+    () => now,
+  )
+  for (let step = 0; step < 5000; step++) log({ progress: step, total: 5000 })
+  assert.deepEqual([lines.length, lines[0], lines.at(-1)?.text], [20, { at: 0, text: '0 of 5000' }, '19 of 5000'])
+  for (now = 100; now < 30 * 60_000; now += 100) log({ progress: now, message: 'working' })
+  const pauses = lines.slice(19).flatMap(({ at }, index, late) => (index > 0 ? [at - late[index - 1]!.at] : []))
+  assert.equal(pauses[0], 500)
+  assert.ok(
+    pauses.every((pause, index) => pause >= (pauses[index - 1] ?? 0)),
+    JSON.stringify(pauses),
+  )
+  assert.deepEqual([lines.length, lines.at(-1)?.text], [50, 'Further progress is left out.'])
+  assert.ok(lines.at(-1)!.at > 20 * 60_000, JSON.stringify(lines.at(-1)))
 })

@@ -63,11 +63,17 @@ export function metaOf({ traceparent, headers, callId }: ToolContext): Record<st
   return { ...(traceparent !== undefined && { traceparent }), ...headers, [idempotencyKey]: callId }
 }
 
-/** Logs the first progress notifications, up to `limits.progressLines`: a server may send any number. */
-function createProgressLog(log: (text: string) => void): (progress: Progress) => void {
+/**
+ * Logs progress notifications: a burst at once, then with growing pauses, up to `limits.progressLines`. A server may send any number. `now` is
+ * in monotonic milliseconds.
+ */
+export function createProgressLog(log: (text: string) => void, now = () => performance.now()): (progress: Progress) => void {
   let lines = 0
+  let pausedUntil = 0
   return ({ progress, total, message }) => {
-    if (++lines > limits.progressLines) return
+    if (lines >= limits.progressLines || now() < pausedUntil) return
+    const late = ++lines - limits.progressBurst
+    if (late >= 0) pausedUntil = now() + limits.progressPauseMs * limits.progressGrowth ** late
     const part = total === undefined ? `${progress}` : `${progress} of ${total}`
     log(lines === limits.progressLines ? 'Further progress is left out.' : `${part}${message ? `: ${toLine(message, 200)}` : ''}`)
   }

@@ -68,13 +68,13 @@ test('the caller’s context and the call id are sent in every protocol version'
   assert.equal(JSON.parse(String(traced.output)).traceparent, traceparent)
 })
 
-test('the first progress notifications are written to the log of the step', async (t) => {
+test('of thousands of progress notifications at once, the first are written to the log of the step', async (t) => {
   const { call } = await connectServer(t, { config: rawConfig('progress'), timeoutMs: 30_000 })
   const { log, isError } = await call('act')
   const lines = log.split('\n')
   assert.equal(isError, false)
-  assert.equal(lines[0], '0: at 0')
-  assert.deepEqual({ lineCount: lines.length, lines: lines.at(-2) }, { lineCount: 51, lines: 'Further progress is left out.' })
+  assert.deepEqual([lines[0], lines[19], lines.at(-1)], ['0: at 0', '19: at 19', 'Done.'])
+  assert.ok(lines.length < 40, log)
 })
 
 test('a cancelled call is cancelled at the server, and other calls continue', async (t) => {

@@ -25,8 +25,12 @@ export const limits = {
   /** Limits for logging the standard error. */
   logLinesPerMinute: 100,
   logLineCharacters: 500,
-  /** Progress notifications of a call that are written to the log of the step. */
+  /** Progress notifications of a call that are written to the log of the step, and how many of them at any rate. */
   progressLines: 50,
+  progressBurst: 20,
+  /** First pause after the burst. The pauses grow, so that the lines of a call last for 20 minutes. */
+  progressPauseMs: 500,
+  progressGrowth: 1.25,
   /** Sampling requests of a call, and their size. */
   samples: 5,
   sampleTokens: 4096,
