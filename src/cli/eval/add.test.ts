@@ -15,7 +15,9 @@ test('a run is added to a dataset that is created once, by the caller and for an
   await boss.chat('Refund order 9', { 'request-id': 'r1' })
   await service.client.chat('Refund it \u001B[2J', { 'request-id': 'r2' })
 
-  assert.deepEqual(await add('r1', '--dataset', 'core'), { code: 1, out: '', err: 'There is no dataset core.\n' })
+  const unknown = await add('r1', '--dataset', 'core')
+  assert.deepEqual([unknown.code, unknown.out], [1, ''])
+  assert.match(unknown.err, /^There is no dataset core\.\n"agent-core eval list" shows the datasets, and --create makes one/)
   const added = await add('r1', '--dataset', 'core', '--create')
   assert.match(added.out, /^Example \S+ "Refund order 9" was added\. Calls: 1, writes: 1\.\n$/, added.err)
   const foreign = await add('r2', '--dataset', 'core', '--create', '--sub', 'ann', '--issuer', 'agent-core', '--tag', 'a', 'b')
@@ -28,6 +30,7 @@ test('a run is added to a dataset that is created once, by the caller and for an
     ['Refund it \u001B[2J', ['a', 'b']],
     ['Refund order 9', []],
   ])
-  assert.deepEqual(await add('unknown', '--dataset', 'core'), { code: 1, out: '', err: 'There is no run unknown.\n' })
+  const absent = await add('unknown', '--dataset', 'core')
+  assert.match(absent.err, /^There is no run unknown\.\n.*--sub and --issuer/)
   assert.equal((await add('r1')).code, 2)
 })

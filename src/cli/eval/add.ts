@@ -4,6 +4,7 @@ import { fieldsOf } from '../../json/shape.ts'
 import type { ServiceOptions } from '../running-service.ts'
 import { addServiceCommand, ask } from '../service-command.ts'
 import { print, type Terminal, visible } from '../terminal.ts'
+import { toRefusal } from './refusal.ts'
 
 interface AddOptions extends ServiceOptions {
   dataset: string
@@ -29,13 +30,18 @@ export function addAdd(evaluation: Command, terminal: Terminal): void {
     .action(async (run: string, { dataset, create, tag: tags, name, issuer, sub, ...service }: AddOptions) => {
       const added = await ask(terminal, service, async (client) => {
         if (create) await createMissing(client, dataset)
-        return client.evals.datasets.examples.addRun(dataset, run, { name, tags, issuer, sub })
+        return client.evals.datasets.examples.addRun(dataset, run, { name, tags, issuer, sub }).catch((error: unknown) => {
+          throw toRefusal(error, unknownName)
+        })
       })
       const writes = added.recording.filter((call) => fieldsOf(call)['effect'] === 'write').length
       const note = added.reduced ? ' A part of what the model was shown is not known.' : ''
       print(terminal, `Example ${added.id} "${visible(added.name)}" was added. Calls: ${added.recording.length}, writes: ${writes}.${note}`)
     })
 }
+
+const unknownName =
+  '"agent-core eval list" shows the datasets, and --create makes one. The run of another caller needs --sub and --issuer of the caller.'
 
 async function createMissing({ evals: { datasets } }: Client, name: string): Promise<void> {
   try {

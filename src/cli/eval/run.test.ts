@@ -111,16 +111,21 @@ test('a candidate that changes no write passes; recorded replies need no model',
 })
 
 test('what cannot be run is exit code 2, and says why', async (t) => {
-  const { run, folder, write } = await start(t)
-  await write('faulty.yaml', { tools: [{ name: 'no such type' }] })
+  const { run, folder } = await start(t)
+  await writeFile(path.join(folder, 'faulty.yaml'), 'name: Faulty\ntools:\n  - { name: nothing }\nnmae: Faulty\n')
+  await writeFile(path.join(folder, 'broken.yaml'), 'name: [')
   const cases: [string[], RegExp][] = [
-    [['--dataset', 'unknown'], /^There is no dataset unknown\.$/],
-    [['--dataset', 'core', '--config', 'faulty.yaml'], /tools/],
+    [['--dataset', 'unknown'], /^There is no dataset unknown\.\n"agent-core eval list" shows the datasets/],
+    [
+      ['--dataset', 'core', '--config', 'faulty.yaml'],
+      /^faulty\.yaml:3 tools\[0\]\.type: is required.*\nfaulty\.yaml:4 nmae: is not a known field/,
+    ],
+    [['--dataset', 'core', '--config', 'broken.yaml'], /^broken\.yaml:1: is not valid YAML/],
     [['--dataset', 'core', '--config', 'absent.yaml'], /absent\.yaml cannot be read \(ENOENT\)\.$/],
     [['--dataset', 'core', '--junit', 'absent/report.xml'], /absent\/report\.xml cannot be written \(ENOENT\)\.$/],
     [['--dataset', 'core', '--junit', '.'], /cannot be written/],
-    [['--dataset', 'core', '--baseline', 'v0'], /v0/],
-    [['--dataset', 'core', '--on-miss', 'live', '--live', 'refund'], /tools\.live\.0.*has effect write/],
+    [['--dataset', 'core', '--baseline', 'v0'], /no version "v0".*\n.*\/agent\/config\/history/],
+    [['--dataset', 'core', '--on-miss', 'live', '--live', 'refund'], /^--live refund: has effect write$/],
     [['--dataset', 'core', '--repetitions', '11'], /repetitions/],
     [['--dataset', 'core', '--recorded', '--config', 'twice.yaml'], /cannot be used with/],
     [['--dataset', 'core', '--min-pass-rate', '95'], /must be a number from 0 to 1/],

@@ -10,6 +10,7 @@ import { addServiceCommand, ask } from '../service-command.ts'
 import { CommandFailure, print, type Terminal, visible } from '../terminal.ts'
 import { createCases } from './cases.ts'
 import { toFinding, type Finding } from './findings.ts'
+import { toRefusal } from './refusal.ts'
 import { findShortfalls, type Requirements, toReport } from './report.ts'
 import { follow } from './follow.ts'
 
@@ -35,7 +36,10 @@ export function addRun(evaluation: Command, terminal: Terminal): void {
   )
     .requiredOption('--dataset <name...>', 'names or ids of datasets')
     .option('--config <file>', 'the candidate: a whole agent.yaml (default: only the baseline is replayed)')
-    .option('--baseline <version>', 'a version of "config history", or "recorded" for the recorded replies (default: the version in use)')
+    .option(
+      '--baseline <version>',
+      'a version of GET /core/v1/agent/config/history, or "recorded" for the recorded replies (default: the version in use)',
+    )
     .addOption(
       new Option('--recorded', 'replay the recorded replies alone, without any model: checks the examples').conflicts([
         'config',
@@ -79,9 +83,13 @@ interface Replay {
   terminal: Terminal
 }
 
+const unknownName = '"agent-core eval list" shows the datasets, and GET /core/v1/agent/config/history the versions.'
+
 /** Makes an experiment, waits for its end and reads its results. */
 async function replay(client: Client, url: string, { options, draft, terminal }: Replay): Promise<Ended> {
-  const created = await client.evals.experiments.create(draft, { requestId: randomUUID() })
+  const created = await client.evals.experiments.create(draft, { requestId: randomUUID() }).catch((error: unknown) => {
+    throw toRefusal(error, unknownName, options)
+  })
   const consoleUrl = `${url}/console/evals/experiments/${created.id}`
   terminal.stderr.write(withoutControls(`Experiment ${created.id}: ${created.total} replays. ${consoleUrl}\n`))
   const experiment = await follow(client, created.id, terminal)
