@@ -8,7 +8,7 @@ import { withGate } from './used-configuration.ts'
 export async function examineGate(settings: Settings): Promise<Finding[]> {
   const findings = await withGate(settings, async ({ running, find, refusal }): Promise<Finding[]> => {
     const advice =
-      'Run an experiment with the file as its candidate and save the file again, send the file with an override, or take the edit back.'
+      'Run an experiment with the file as its candidate ("agent-core eval run"): a running service takes over the edit once it passes. Or send the file with an override, or take the edit back.'
     const text = refusal && `gate: ${describeRefusal(refusal, `The edit of ${settings.agentConfig}`)}`
     return [...(await checkGate(running.config, find)), ...(text === undefined ? [] : [{ state: 'warn' as const, text, advice }])]
   })

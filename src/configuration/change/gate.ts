@@ -137,7 +137,8 @@ export function logChange(log: Logger, message: string, fields: object, override
 }
 
 function gateNotPassed(refusal: GateRefusal, subject?: string): ServiceError {
-  const advice = 'Nothing was changed. Run an experiment with the change as its candidate, or override the gate with a reason.'
+  const dataset = JSON.stringify(refusal.dataset)
+  const advice = `Nothing was changed. Run an experiment on ${dataset} with the change as its candidate, or override the gate with a reason.`
   return new ServiceError('gate_not_passed', `${describeRefusal(refusal, subject)} ${advice}`, { details: toDetails(refusal) })
 }
 
