@@ -23,6 +23,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   tool: async () => (await import('./tool/tool.ts')).addTool,
   skill: async () => (await import('./skill.ts')).addSkill,
   doctor: async () => (await import('./doctor.ts')).addDoctor,
+  demo: async () => (await import('./demo/demo.ts')).addDemo,
 }
 
 /** Creates the program with the command of this name, or with all commands. */

@@ -1,0 +1,119 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { outcomeUnknown } from '../../agent/history.ts'
+import { fieldsOf, parseJson } from '../../json/shape.ts'
+
+/** A shop that pays refunds and counts them, and the script that stands in for a language model. Both listen on one port of loopback. */
+export interface Shop {
+  url: string
+  /** The orders of the refunds that were paid. */
+  readonly paid: readonly number[]
+  /** Keeps the answer of the next refund back until the connection breaks. Resolves when the refund is paid. */
+  holdNext(): Promise<void>
+  close(): void
+}
+
+/** What each order has cost, in euros. */
+const price = 189
+
+/** The sentence of the instructions with which the script refunds twice. */
+export const twice = 'To be sure that the money arrives, refund twice.'
+
+export async function openShop(): Promise<Shop> {
+  const paid: number[] = []
+  let onPaid: (() => void) | undefined
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = fieldsOf(parseJson(await readText(request)))
+    if (request.url === '/v1/chat/completions') return streamReply(response, thinkOf(body['messages']))
+    const order = Number(request.method === 'POST' ? body['order'] : /\d+$/.exec(request.url ?? '')?.[0])
+    if (request.method === 'POST') paid.push(order)
+    const refunds = paid.filter((other) => other === order).length
+    const held = request.method === 'POST' ? onPaid : undefined
+    if (held) {
+      onPaid = undefined
+      return held()
+    }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ order, refunds, euros: price * refunds }))
+  }
+  const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    paid,
+    holdNext: () => new Promise((resolve) => (onPaid = resolve)),
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+const maxBytes = 4_000_000
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    size += piece.length
+    if (size > maxBytes) throw new Error(`The request has more than ${maxBytes} bytes.`)
+    pieces.push(piece)
+  }
+  return size === 0 ? '{}' : Buffer.concat(pieces).toString()
+}
+
+type Reply = { call: 'refund_order' | 'order_status'; order: number } | { text: string }
+
+/** The script: refunds the order of the question, looks the order up if the outcome is unknown, then answers with what the tools said. */
+function thinkOf(value: unknown): Reply {
+  const messages = (Array.isArray(value) ? value : []).map(fieldsOf)
+  const textOf = (message: Record<string, unknown> | undefined) => JSON.stringify(message?.['content'] ?? '')
+  const question = messages.findLastIndex(({ role }) => role === 'user')
+  const order = Number(/\d+/.exec(textOf(messages[question]))?.[0])
+  const results = messages.slice(question).filter(({ role }) => role === 'tool')
+  const isTwice = messages.some((message) => message['role'] === 'system' && textOf(message).includes(twice))
+  if (results.length < (isTwice ? 2 : 1)) return { call: 'refund_order', order }
+  const last = textOf(results.at(-1))
+  if (last.includes(outcomeUnknown)) return { call: 'order_status', order }
+  const [refunds, euros] = ['refunds', 'euros'].map((name) => new RegExp(`${name}\\W+(\\d+)`).exec(last)?.[1])
+  return { text: `Order ${order} was refunded ${refunds === '1' ? 'once' : `${refunds} times`}: ${euros} EUR.` }
+}
+
+/** Streams a reply as chat completions do. */
+function streamReply(response: ServerResponse, reply: Reply): void {
+  const call = 'call' in reply && {
+    index: 0,
+    id: `call-${Math.random()}`,
+    type: 'function',
+    function: { name: `shop__${reply.call}`, arguments: JSON.stringify({ order: reply.order }) },
+  }
+  const delta = call ? { tool_calls: [call] } : { content: 'text' in reply ? reply.text : '' }
+  const chunk = { id: 'reply', object: 'chat.completion.chunk', created: 0, model: 'script' }
+  const choices = [{ index: 0, delta, finish_reason: call ? 'tool_calls' : 'stop' }]
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  for (const part of [{ choices }, { choices: [], usage: { prompt_tokens: 100, completion_tokens: 10 } }])
+    response.write(`data: ${JSON.stringify({ ...chunk, ...part })}\n\n`)
+  response.end('data: [DONE]\n\n')
+}
+
+const json = (schema: object) => ({ content: { 'application/json': { schema } } })
+const responses = { 200: { description: 'Done', ...json({ type: 'object' }) } }
+const order = { type: 'integer' }
+
+/** The API of the shop: a refund writes, a status reads. */
+export const shopApi = {
+  openapi: '3.1.0',
+  info: { title: 'Shop', version: '1' },
+  paths: {
+    '/refunds': {
+      post: {
+        operationId: 'refund_order',
+        requestBody: { required: true, ...json({ type: 'object', properties: { order }, required: ['order'] }) },
+        responses,
+      },
+    },
+    '/orders/{order}': {
+      get: { operationId: 'order_status', parameters: [{ name: 'order', in: 'path', required: true, schema: order }], responses },
+    },
+  },
+}
