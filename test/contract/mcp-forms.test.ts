@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { Client, StreamableHTTPClientTransport, type ElicitRequest, type ElicitResult } from '@modelcontextprotocol/client'
 import { Suspended } from '../../src/agent/approval.ts'
 import type { Tool } from '../../src/agent/tool.ts'
+import { startAskingMcpServer } from '../fixtures/asking-mcp-server.ts'
 import { startService, type TestService, type Who } from '../fixtures/service.ts'
 import { callOf, fakeTool } from '../fixtures/tools.ts'
 import type { ModelScript } from '../fixtures/model-server.ts'
@@ -83,6 +84,30 @@ for (const mode of modes) {
     const [form] = forms
     assert.equal(form?.message, 'The server desk asks: Which seat?')
     assert.deepEqual(form && 'requestedSchema' in form && form.requestedSchema, schema)
+  })
+
+  test(`MCP: what a server behind the service asks for reaches the client, and the call is repeated with the answer (${mode})`, async (t) => {
+    const desk = await startAskingMcpServer()
+    t.after(() => desk.close())
+    const script: ModelScript = ({ body }) => {
+      const { role, content } = body.messages.at(-1)
+      return role === 'tool' ? { text: content } : callOf('desk__book')
+    }
+    const tool = { name: 'desk', type: 'mcp', config: { url: desk.url, include: ['book'], elicitation: 'allow' } }
+    const service = await startService(t, { script, config: { tools: [tool] } })
+    const forms: ElicitRequest['params'][] = []
+    const client = await connect(t, service, {
+      mode,
+      answer: (form) => (forms.push(form), { action: 'accept', content: { seat: 'aisle' } }),
+    })
+    assert.match(outputOf(await client.callTool(writeToBob)).output, /Booked .*aisle/)
+    assert.deepEqual(
+      forms.map(({ message }) => message),
+      ['The server desk asks: Which seat?'],
+    )
+    assert.deepEqual(desk.bookings, [{ seat: 'aisle', meal: 'none' }])
+    const calls = desk.requests.flatMap(({ body }) => (body?.method === 'tools/call' ? [body.params.requestState] : []))
+    assert.deepEqual(calls, [undefined, 'opaque-state'])
   })
 
   test(`MCP: a rejected, a declined and a dismissed form decide as they say (${mode})`, async (t) => {
