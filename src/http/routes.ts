@@ -7,6 +7,9 @@ import { chatRoutes } from './doors/core/chat.ts'
 import { runStreamRoute } from './doors/core/run-stream.ts'
 import { scheduleRoutes } from './doors/core/schedules.ts'
 import { toolExecutionRoute } from './doors/core/tool-execution.ts'
+import { assistantRoutes } from './doors/langgraph/assistants.ts'
+import { threadRunRoutes } from './doors/langgraph/runs.ts'
+import { threadRoutes } from './doors/langgraph/threads.ts'
 import { resourceMetadataRoutes } from './doors/mcp/resource-metadata.ts'
 import { mcpRoutes } from './doors/mcp/routes.ts'
 import { chatCompletionRoutes } from './doors/openai/completions/routes.ts'
@@ -62,6 +65,10 @@ export const routes = [
   messagesRoutes,
   agUiRoutes,
   uiChatRoutes,
+  // Clients of LangGraph's Agent Server.
+  assistantRoutes,
+  ...threadRoutes,
+  ...threadRunRoutes,
   // What the service keeps.
   contextFileRoutes,
   ...sessionRoutes,

@@ -154,15 +154,14 @@ function toListedRunView(run: ListedRun, showsInput: boolean): ListedRunView {
 export interface SessionRuns {
   /** The newest run of the session, of this status if one is given; undefined for none. */
   newest(caller: Owner, sessionId: string, status?: RunStatus): Promise<ListedRun | undefined>
+  /** At most `limit` runs of the session, newest first. */
+  list(caller: Owner, sessionId: string, page: { limit: number; status?: RunStatus | undefined }): Promise<ListedRun[]>
 }
 
 export function createSessionRuns(store: RunListStore): SessionRuns {
-  return {
-    async newest(caller, sessionId, status) {
-      const [run] = await store.list(caller, { ...noFilters, sessionId, status, limit: 1, anyOwner: false, before: undefined })
-      return run
-    },
-  }
+  const list: SessionRuns['list'] = (caller, sessionId, { limit, status }) =>
+    store.list(caller, { ...noFilters, sessionId, status, limit, anyOwner: false, before: undefined })
+  return { list, newest: async (caller, sessionId, status) => (await list(caller, sessionId, { limit: 1, status }))[0] }
 }
 
 /**

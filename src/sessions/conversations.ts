@@ -46,8 +46,11 @@ export type BroughtMessage = Pick<SessionMessage, 'role' | 'content'> & { create
 
 /** Sessions that callers make and fill without a run. */
 export interface Conversations {
-  /** Creates a session of the caller, with messages or empty. */
-  create(principal: Principal, content: { metadata: Metadata; messages: readonly SessionMessage[] }): Promise<SessionRecord>
+  /** Creates a session of the caller, with messages or empty. Throws `session_exists` where the caller has a session of the given id. */
+  create(
+    principal: Principal,
+    content: { sessionId?: string; metadata: Metadata; messages: readonly SessionMessage[] },
+  ): Promise<SessionRecord>
   /**
    * Creates a session from a conversation that was held elsewhere. A repeat of the request returns the session as it is now. Throws `session_exists` where
    * the caller has another session of the id.
@@ -74,10 +77,11 @@ export function createConversations({ store, sessions, nameOf, newId, now }: Con
   }
 
   return {
-    async create({ tenant, owner }, { metadata, messages }) {
+    async create({ tenant, owner }, { sessionId = newId(), metadata, messages }) {
       const createdAt = now()
-      const session = { tenant, owner, sessionId: newId(), key: newId(), checkpointId: newId(), shortName: shortNameOf(messages) }
-      await store.create({ ...session, metadata, messages, createdAt, updatedAt: createdAt })
+      const session = { tenant, owner, sessionId, key: newId(), checkpointId: newId(), shortName: shortNameOf(messages) }
+      const isNew = await store.create({ ...session, metadata, messages, createdAt, updatedAt: createdAt })
+      if (!isNew) throw sessionExists(sessionId)
       return { ...session, messageCount: messages.length, createdAt, updatedAt: createdAt }
     },
 

@@ -24,6 +24,8 @@ const exposedHeaders = [
   'content-disposition',
   'mcp-session-id',
   'www-authenticate',
+  'content-location',
+  'location',
 ].join(', ')
 
 const allowedMethods = 'GET, HEAD, POST, PUT, DELETE'
