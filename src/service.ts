@@ -184,6 +184,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     agent,
     budgets,
     configuration,
+    contentBox: secrets.contentBox,
     keys: access.keys,
     memories,
     metrics,

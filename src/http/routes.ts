@@ -17,6 +17,7 @@ import { conversationRoutes } from './doors/openai/conversations.ts'
 import { embeddingRoutes } from './doors/openai/embeddings.ts'
 import { fileRoutes } from './doors/openai/files.ts'
 import { modelRoutes } from './doors/openai/models.ts'
+import { compactRoute } from './doors/openai/responses/compact.ts'
 import { inputTokensRoute } from './doors/openai/responses/input-tokens.ts'
 import { responseRoutes, storedResponseRoutes } from './doors/openai/responses/routes.ts'
 import { responseSocketRoutes } from './doors/openai/responses/websocket.ts'
@@ -58,6 +59,7 @@ export const routes = [
   chatCompletionRoutes,
   responseRoutes,
   inputTokensRoute,
+  compactRoute,
   responseSocketRoutes,
   ...storedResponseRoutes,
   ...conversationRoutes,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { deriveCallbackSecret, type CallbackSecretOptions, type SharedSecret } from '../access/keys/shared-secret.ts'
 import { toSigningKeys } from '../access/keys/signing-keys.ts'
@@ -16,6 +17,8 @@ export interface OpenSecrets {
   adminKey?: SharedSecret
   /** Encrypts other data with SECRET_KEY; absent without a shared database. */
   box?: SecretBox
+  /** Encrypts what callers keep, with SECRET_KEY, or without one with a key in the data directory, which is made with the first use. */
+  contentBox(): Promise<SecretBox>
   /** Notices for the operator, each a sentence: imported or unused secrets. */
   notices: readonly string[]
 }
@@ -32,9 +35,10 @@ export async function openSecrets(database: Database, settings: SecretSettings, 
     signingKeys: createPrivateFile(path.join(dataDir, 'signing-key.json')),
     callbackSecret: createPrivateFile(path.join(dataDir, 'callback-secret')),
   }
+  const contentBox = openContentBox(path.join(dataDir, 'content-key'), secretKeys)
   if (databaseUrl === undefined) {
     const configured = callbackSecrets.length > 0 ? callbackSecrets : secretKeys.map(deriveCallbackSecret)
-    return { signingKeys: files.signingKeys, callbacks: { configured, stored: files.callbackSecret }, notices: [] }
+    return { signingKeys: files.signingKeys, callbacks: { configured, stored: files.callbackSecret }, contentBox, notices: [] }
   }
   const box = createSecretBox(secretKeys)
   const secrets = createSecrets(database, box, { now })
@@ -47,8 +51,19 @@ export async function openSecrets(database: Database, settings: SecretSettings, 
     callbacks: { configured: callbackSecrets, stored: stored.callbackSecret },
     adminKey,
     box,
+    contentBox,
     notices,
   }
+}
+
+function openContentBox(file: string, secretKeys: readonly string[]): () => Promise<SecretBox> {
+  const make = async () => {
+    const made =
+      secretKeys.length > 0 ? undefined : await createPrivateFile(file).change((text) => text ?? randomBytes(32).toString('base64'))
+    return createSecretBox(made === undefined ? secretKeys : [made])
+  }
+  let box: Promise<SecretBox> | undefined
+  return () => (box ??= make())
 }
 
 /**

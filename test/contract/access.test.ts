@@ -132,6 +132,7 @@ const openAiRoutes = [
   ['POST', '/v1/embeddings', 'chat'],
   ['POST', '/v1/responses', 'chat'],
   ['POST', '/v1/responses/input_tokens', 'chat'],
+  ['POST', '/v1/responses/compact', 'chat'],
   ['GET', '/v1/responses/{response_id}', 'runs.read'],
   ['DELETE', '/v1/responses/{response_id}', 'sessions.write'],
   ['POST', '/v1/responses/{response_id}/cancel', 'runs.write'],

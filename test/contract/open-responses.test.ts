@@ -9,7 +9,7 @@ import { makeImage } from '../fixtures/make-images.ts'
 
 /*
  * The acceptance cases of the Open Responses specification: each request as its suite describes it, each answer and event checked against the
- * required shapes. Left out: cases of `/responses/compact`, which the service does not offer.
+ * required shapes.
  */
 
 let service: TestService
@@ -199,4 +199,34 @@ test('Open Responses over WebSocket: a call of a function, and its output', asyn
   const { call_id: callId } = response.output.find(({ type }: { type: string }) => type === 'function_call')
   const input = [{ type: 'function_call_output', call_id: callId, output: 'Sunny.' }]
   assert.equal((await exchange({ input, tools, previous_response_id: response.id })).at(-1)?.type, 'response.completed')
+})
+
+async function compact(body: object): Promise<any> {
+  const { status, body: compaction } = await service.client.request('POST', '/v1/responses/compact', {
+    body: { model: 'agent-core', ...body },
+  })
+  assert.equal(status, 200, JSON.stringify(compaction))
+  assert.equal(compaction.object, 'response.compaction')
+  const { type, id, encrypted_content: content } = compaction.output.at(-1)
+  assert.deepEqual([type, typeof id, typeof content], ['compaction', 'string', 'string'])
+  return compaction
+}
+
+const known = [message('user', 'I am Ann.'), message('assistant', 'Hello Ann.')]
+
+test('Open Responses: a conversation is compacted', async () => {
+  const { output, usage } = await compact({ input: known })
+  assert.deepEqual(output[0].content, [{ type: 'input_text', text: 'I am Ann.' }])
+  assert.equal(typeof usage.total_tokens, 'number')
+})
+
+test('Open Responses: a compacted conversation goes on', async () => {
+  const { output } = await compact({ input: known })
+  assert.equal((await respond({ input: [...output, message('user', 'Who am I?')] })).status, 'completed')
+})
+
+test('Open Responses: a response is compacted by its id, and goes on over WebSocket', async () => {
+  const { id } = await respond({ input: known.slice(0, 1) })
+  const { output } = await compact({ previous_response_id: id })
+  assert.equal((await exchange({ input: [...output, message('user', 'Who am I?')] })).at(-1)?.type, 'response.completed')
 })

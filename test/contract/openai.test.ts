@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test'
 import OpenAI from 'openai'
 import { makeImage } from '../fixtures/make-images.ts'
 import { startService, type ServiceOptions, type TestService, type Who } from '../fixtures/service.ts'
+import type { ModelServerRequest } from '../fixtures/model-server.ts'
 import { callOf, fakeTool } from '../fixtures/tools.ts'
 
 const model = 'agent-core'
@@ -579,13 +580,56 @@ test('OpenAI: unknown parameters are refused with the name of the setting, or ig
   await assert.rejects(openai.chat.completions.create({ ...asked, n: 2 }), { status: 400, param: 'n' }, 'a known parameter without effect')
 })
 
-test('OpenAI: operations on no response are refused by their names, not as ids of responses', async (t) => {
-  const { openai } = await startOpenAi(t)
-  await assert.rejects(openai.responses.compact({ model, input: 'hello' }), {
-    status: 404,
-    message: '404 /v1/responses/compact is not offered: the service summarizes long conversations itself.',
+test('OpenAI: a conversation is compacted, and goes on with the summary, for its caller alone', async (t) => {
+  const script = ({ body }: ModelServerRequest) => ({
+    text: /You keep the summary/.test(JSON.stringify(body.messages)) ? 'Ann likes blue.' : `shown: ${JSON.stringify(body.messages)}`,
+    usage: { input: 50, output: 6 },
   })
-  await assert.rejects(openai.responses.retrieve('compact'), { status: 404 })
+  const { service, openai, as } = await startOpenAi(t, { script, config: { memory: {} } })
+  const { id } = await openai.responses.create({ model, input: 'I am Ann.' })
+  const input = [
+    { role: 'user' as const, content: 'I like blue.' },
+    { role: 'assistant' as const, content: 'Fine.' },
+  ]
+  const { output, object, usage } = await openai.responses.compact({ model, input, previous_response_id: id })
+  assert.equal(object, 'response.compaction')
+  assert.deepEqual(
+    output.map(({ type }) => type),
+    ['message', 'message', 'compaction'],
+  )
+  assert.deepEqual(
+    output.slice(0, 2).map((item: any) => [item.role, item.content[0].text]),
+    [
+      ['user', 'I am Ann.'],
+      ['user', 'I like blue.'],
+    ],
+  )
+  assert.equal(usage.total_tokens, usage.input_tokens + usage.output_tokens)
+  const compaction = output[2] as { encrypted_content: string; id: string }
+  assert.doesNotMatch(compaction.encrypted_content, /blue|Ann/)
+  const next = [...output, { role: 'user' as const, content: 'Which colour?' }] as any
+  const response = await openai.responses.create({ model, input: next })
+  assert.match(response.output_text, /Summary of the conversation so far/)
+  const { data } = await openai.responses.inputItems.list(response.id)
+  assert.ok(data.some((item: any) => item.type === 'compaction' && item.encrypted_content === compaction.encrypted_content))
+  assert.ok((await openai.responses.inputTokens.count({ model, input: next })).input_tokens > 20)
+  assert.equal((await openai.responses.compact({ model, input: next })).output.at(-1)!.type, 'compaction', 'compacted once more')
+  const refused = { status: 400, param: 'input[2].encrypted_content' }
+  const strangers = [await as({ sub: 'bob' }), await as({ tenant: 'other' })]
+  for (const stranger of strangers) await assert.rejects(stranger.responses.create({ model, input: next }), refused)
+  const { encrypted_content: sealed } = compaction
+  for (const changed of ['', 'x', `${sealed.slice(0, -6)}AAAAAA`, sealed.slice(0, 20)]) {
+    const items = next.map((item: any) => (item.type === 'compaction' ? { ...item, encrypted_content: changed } : item))
+    await assert.rejects(openai.responses.create({ model, input: items }), refused, changed)
+  }
+  await assert.rejects(strangers[0]!.responses.compact({ model, previous_response_id: id }), { status: 404 })
+  await assert.rejects(openai.responses.compact({ model }), { status: 400 })
+  await assert.rejects(openai.responses.compact({ model: 'other', input: 'x' }), { status: 404 })
+  await assert.rejects(openai.responses.compact({ model, input: 'x', instructions: 'Short.' }), { param: 'instructions' })
+  await assert.rejects(openai.conversations.create({ items: [compaction] }), { status: 400 })
+  await service.restart()
+  const again = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: (await service.key()).key, maxRetries: 0 })
+  assert.equal((await again.responses.create({ model, input: next })).status, 'completed', 'the key is kept')
 })
 
 test('OpenAI: the input tokens of a response are counted with its conversation, without a run', async (t) => {

@@ -5,7 +5,7 @@ import { fail, say, ScriptedModel } from '../../agent/scripted-model.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { toAgentConfig } from '../../configuration/parse.ts'
 import type { HistoryMessage, RunningSummary } from '../run-store.ts'
-import { type SummaryStore, type WindowMove, createSummaries } from './summary.ts'
+import { type SummaryStore, type WindowMove, createSummaries, createSummarise } from './summary.ts'
 
 /** A session with the given number of turns, in memory. */
 function sessionOf(turns: number, start = 0, summary?: RunningSummary) {
@@ -149,4 +149,23 @@ test('a stopped job does not move the window', async () => {
   const model = new ScriptedModel({ ...say('x'), before: () => stopping.abort() })
   await assert.rejects(workWith(store, model)(4, { signal: stopping.signal }))
   assert.equal(moves.length, 0)
+})
+
+test('messages of no session are summarised by the small model, whose calls the payer pays, else by a digest', async () => {
+  const { messages } = sessionOf(2)
+  const payers: unknown[] = []
+  let holds = 0
+  const summarise = async (small: Model | undefined) => {
+    const agent = { small, config: toAgentConfig({}), hold: () => (holds++, () => void holds--) } as unknown as Agent
+    const modelsFor = (payer: unknown) => (payers.push(payer), { small, embedder: undefined })
+    const work = createSummarise({ agent: () => agent, budgets: { modelsFor } })
+    return work({ tenant: 't', owner: 'o', roles: ['user'] }, messages, new AbortController().signal)
+  }
+  const said = await summarise(new ScriptedModel(say('Short.')))
+  assert.equal(said.text, 'Short.')
+  assert.ok(said.usage.input > 0 && said.usage.output > 0)
+  assert.deepEqual(payers, [{ tenant: 't', owner: 'o', roles: ['user'], operation: 'summary' }])
+  const digests = [await summarise(undefined), await summarise(new ScriptedModel(fail()))]
+  for (const { text, usage } of digests) assert.deepEqual([text.split('\n')[0], usage.input], ['- User: Question 0?', 0])
+  assert.equal(holds, 0)
 })

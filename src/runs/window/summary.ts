@@ -3,7 +3,8 @@ import { BudgetSpent } from '../../agent/meter.ts'
 import { cleanTaint, joinTaints } from '../../agent/taint.ts'
 import { nameTools } from '../../agent/tool-names.ts'
 import { taintOfHistory, taintOfSummary } from './taint.ts'
-import { ignoreEvents, ModelError, type Model } from '../../agent/model.ts'
+import { ignoreEvents, ModelError, type Model, type ModelUsage } from '../../agent/model.ts'
+import type { Payer } from '../../budgets/budget.ts'
 import type { Budgets } from '../../budgets/budgets.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { digest } from './digest.ts'
@@ -117,6 +118,49 @@ export interface SummaryInput {
   maxCharacters: number
 }
 
+export type SummaryUsage = Pick<ModelUsage, 'input' | 'output' | 'cachedInput' | 'reasoning'>
+
+/** Summarises messages that are in no session. `payer`: whose budgets pay. */
+export type Summarise = (
+  payer: Omit<Payer, 'operation'>,
+  messages: readonly Omit<HistoryMessage, 'idx'>[],
+  signal: AbortSignal,
+) => Promise<{ text: string; usage: SummaryUsage }>
+
+/** As for sessions: with the small model if configured, and with `digest` where the model fails or no budget pays. */
+export function createSummarise({ agent, budgets }: Pick<SummaryDependencies, 'agent' | 'budgets'>): Summarise {
+  return async (payer, history, signal) => {
+    const current = agent()
+    const release = current.hold()
+    const { small } = budgets.modelsFor({ ...payer, operation: 'summary' }, current)
+    const maxCharacters = summaryTokens(current.config.memory.history_tokens) * charactersPerToken
+    const messages = history.map((message, idx) => ({ ...message, idx }))
+    const usage = { input: 0, output: 0, cachedInput: 0, reasoning: 0 }
+    try {
+      if (!small) return { text: digest('', messages, maxCharacters), usage }
+      const text = await summariseWith(counted(small, usage), { earlier: '', messages, maxCharacters }, signal)
+      return { text, usage }
+    } catch (error) {
+      if (signal.aborted || !(error instanceof ModelError || error instanceof BudgetSpent)) throw error
+      return { text: digest('', messages, maxCharacters), usage }
+    } finally {
+      release()
+    }
+  }
+}
+
+/** The model, whose usage is added to `total`. */
+function counted(model: Model, total: Record<keyof SummaryUsage, number>): Pick<Model, 'name' | 'reply'> {
+  return {
+    name: model.name,
+    async reply(...request) {
+      const reply = await model.reply(...request)
+      for (const name of ['input', 'output', 'cachedInput', 'reasoning'] as const) total[name] += reply.usage[name] ?? 0
+      return reply
+    },
+  }
+}
+
 /** Characters of a message shown to the small model. */
 const messageCharacters = 6000
 /** Characters of the output of one tool call. */
@@ -126,7 +170,11 @@ const requestCharacters = 60_000
 const answerMs = 120_000
 
 /** Extends a summary by messages, in as many model calls as necessary. Throws a `ModelError` also on a timeout or an empty answer. */
-async function summariseWith(model: Model, { earlier, messages, maxCharacters }: SummaryInput, signal: AbortSignal): Promise<string> {
+async function summariseWith(
+  model: Pick<Model, 'name' | 'reply'>,
+  { earlier, messages, maxCharacters }: SummaryInput,
+  signal: AbortSignal,
+): Promise<string> {
   let summary = earlier
   for (const turns of toPortions(messages.map(toRecord))) {
     const text = await ask(model, summary, turns, maxCharacters, signal)
@@ -135,7 +183,13 @@ async function summariseWith(model: Model, { earlier, messages, maxCharacters }:
   return summary
 }
 
-async function ask(model: Model, summary: string, turns: string[], maxCharacters: number, signal: AbortSignal): Promise<string> {
+async function ask(
+  model: Pick<Model, 'name' | 'reply'>,
+  summary: string,
+  turns: string[],
+  maxCharacters: number,
+  signal: AbortSignal,
+): Promise<string> {
   const messages: Message[] = [{ role: 'user', text: `{"summary": ${JSON.stringify(summary)}, "turns": [\n${turns.join(',\n')}\n]}` }]
   const deadline = AbortSignal.timeout(answerMs)
   const request = { system: instructions(maxCharacters), messages, tools: [] }

@@ -30,7 +30,14 @@ export function toListedItems({ requestId, part }: ResponseKey, items: readonly 
   return items.map((item, index) => toListedItem(item, `${requestId}~${part}_${index}`))
 }
 
-const prefixes = { message: 'msg', function_call: 'fc', function_call_output: 'fco', reasoning: 'rs', item_reference: 'ref' }
+const prefixes = {
+  message: 'msg',
+  function_call: 'fc',
+  function_call_output: 'fco',
+  reasoning: 'rs',
+  item_reference: 'ref',
+  compaction: 'cmp',
+}
 
 function toListedItem(item: InputItem, suffix: string): ListedItem {
   const type = item.type ?? (item.role ? 'message' : 'item_reference')
@@ -45,6 +52,8 @@ function toListedItem(item: InputItem, suffix: string): ListedItem {
       return { id, type, status, call_id: item.call_id, output: item.output }
     case 'reasoning':
       return { id, type, summary: [] }
+    case 'compaction':
+      return { id, type, encrypted_content: item.encrypted_content }
     case 'item_reference':
       return { id, type }
   }
@@ -112,6 +121,7 @@ interface Addition {
 export function toAddedMessages(inputItems: readonly InputItem[], { agent, isFirst, requestId }: Addition): SessionMessage[] {
   const items = toItems(inputItems, ['body', 'items']).filter(({ type }) => type !== 'reasoning')
   for (const [index, { type, at }] of items.entries()) {
+    if (type === 'compaction') throw unsupported([...at.slice(1), 'type'], 'is not supported: send the item with a response')
     if (type === 'item_reference') throw unsupported([...at.slice(1), 'type'], 'is not supported: send the item itself')
     if (!isFirst || index > 0) refuseSystem(items[index]!, items[index - 1])
   }

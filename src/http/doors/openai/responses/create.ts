@@ -15,6 +15,7 @@ import { toCallId, toToolCallId } from '../ids.ts'
 import { storedInput } from '../item-lists.ts'
 import { refuseOtherModel } from '../../model-apis/parameters.ts'
 import { toInstructions } from '../parameters.ts'
+import { openCompactions, type SealServices } from './compactions.ts'
 import { finalOutputs, toInputItems, toItems, toResponseChat, type Item } from './input.ts'
 import { refuseUnsupported, toChatOptions, toResponseFields } from './parameters.ts'
 import { countParts, upToPart } from './parts.ts'
@@ -24,7 +25,7 @@ import type { ResponseHead } from './response.ts'
 import type { ResponseBody } from './schemas.ts'
 import { partEchoOf, toEcho, withPart, type PartEcho } from './stored.ts'
 
-export interface CreateServices extends ChatServices, OutputServices, PlaceServices {
+export interface CreateServices extends ChatServices, OutputServices, PlaceServices, SealServices {
   echoes: Pick<EchoStore, 'replace'>
   openCalls: OutputServices['openCalls']
   runStore: PlaceServices['runStore']
@@ -52,7 +53,11 @@ export async function createResponse(services: CreateServices, exchange: Exchang
   const principal = principalOf(request)
   const place = await findPlace(services, request, principal, fields)
   const unstored = unstoredOf(request, fields)
-  const source = toSource(services, body, await withoutReferences(services, principal, items), { place, echo, unstored })
+  const source = toSource(services, body, await withoutReferences(services, principal, await openCompactions(services, principal, items)), {
+    place,
+    echo,
+    unstored,
+  })
   refuseOtherSession(request, source)
   const head = headOf(request.id, wholeRun, echo)
   if (fields.background) return { head, opening: acceptChat(services, exchange, source, place) }

@@ -12,13 +12,14 @@ import { refuseOtherModel } from '../../model-apis/parameters.ts'
 import { openAiErrors } from '../errors.ts'
 import { toInstructions } from '../parameters.ts'
 import { openAiRefusals } from '../replies.ts'
+import { openCompactions, type SealServices } from './compactions.ts'
 import { toInputItems, toItems, toResponseChat, type Item } from './input.ts'
 import { refuseUnsupported, toChatOptions, toResponseFields } from './parameters.ts'
 import { findContinued, type PlaceServices } from './place.ts'
 import { withoutReferences, type ReferenceServices } from './references.ts'
 import { CountedBody, InputTokens, type ResponseBody } from './schemas.ts'
 
-export interface CountServices extends ReferenceServices {
+export interface CountServices extends ReferenceServices, SealServices {
   agent: CurrentAgent
   runStore: PlaceServices['runStore']
   sessionStore: Pick<SessionStore, 'find' | 'message' | 'messages'>
@@ -44,7 +45,9 @@ async function countInput(services: CountServices, principal: Principal, sent: C
   const body = { ...sent, model: sent.model ?? agent.config.uri_id, input: sent.input ?? [] }
   refuseUnsupported(body, agent.config)
   refuseOtherModel(body.model, agent.config)
-  const { asked, outputCharacters } = withoutWaiting(await withoutReferences(services, principal, toItems(toInputItems(body))))
+  const { asked, outputCharacters } = withoutWaiting(
+    await withoutReferences(services, principal, await openCompactions(services, principal, toItems(toInputItems(body)))),
+  )
   const earlierTokens = await countContinued(services, principal, body)
   const { messages, continuation, images, sentFiles } = asked.length > 0 ? toResponseChat(asked) : noChat
   const { body: options } = toChatOptions(body, agent.config.llms)

@@ -7,7 +7,7 @@ import { toPlainId } from '../../model-apis/call-ids.ts'
 
 /** The input of a request, as items whose fields fit their types. */
 
-export type Item = MessageItem | ReferenceItem | ReasoningItem | CallItem | OutputItem
+export type Item = MessageItem | ReferenceItem | ReasoningItem | CallItem | OutputItem | CompactionItem
 
 interface Positioned {
   at: Fault['loc']
@@ -25,6 +25,12 @@ interface ReferenceItem extends Positioned {
 
 interface ReasoningItem extends Positioned {
   type: 'reasoning'
+}
+
+/** A summary of earlier messages, encrypted. */
+interface CompactionItem extends Positioned {
+  type: 'compaction'
+  sealed: string
 }
 
 /** A call of a function tool in an earlier answer. */
@@ -59,6 +65,8 @@ function toItem(item: InputItem, at: Fault['loc']): Item {
       return { type, at, id: required(item.id, [...at, 'id']) }
     case 'reasoning':
       return { type, at }
+    case 'compaction':
+      return { type, at, sealed: required(item.encrypted_content, [...at, 'encrypted_content']) }
     case 'function_call':
       return {
         type,
@@ -94,7 +102,7 @@ export function finalOutputs(items: readonly Item[]): OutputItem[] {
   return items.slice(last + 1) as OutputItem[]
 }
 
-/** Converts items, in which no reference is left. */
+/** Converts items, in which no reference and no compaction is left. */
 export function toResponseChat(items: readonly Item[]): BroughtChat {
   const entries = toEntries(items)
   if (entries.length > 0) return toBroughtChat(entries)
@@ -120,6 +128,7 @@ export function toEntries(items: readonly Item[]): Entry[] {
       case 'function_call_output':
       case 'item_reference':
       case 'reasoning':
+      case 'compaction':
     }
   }
   return entries

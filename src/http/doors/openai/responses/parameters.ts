@@ -15,7 +15,7 @@ const isOther =
     !values.includes(value)
 
 /** Parameters that are accepted only with the values that describe what the agent does anyway. */
-const rules: ParameterRules = {
+export const responseRules: ParameterRules = {
   truncation: [isOther('auto'), 'must be auto: a long conversation is always summarized to fit the model'],
   service_tier: [isOther('auto', 'default'), 'must be auto or default'],
   top_logprobs: [isOther(0), 'is not supported'],
@@ -36,7 +36,7 @@ const emptyIncludes = new Set([
 
 /** Throws for the first parameter that would have no effect. */
 export function refuseUnsupported(body: ResponseBody, config: AgentConfig): void {
-  refuseParameters(body, { known: ResponseBody.properties, rules, config })
+  refuseParameters(body, { known: ResponseBody.properties, rules: responseRules, config })
   refuseParameters(body.reasoning ?? {}, { known: Reasoning.properties, config, path: ['reasoning'] })
   for (const [index, kind] of (body.include ?? []).entries())
     if (!emptyIncludes.has(kind)) throw unsupported(['include', index], 'is not supported')

@@ -1,7 +1,6 @@
 import { route, IdHeaders, optionalText } from '../../../schemas/shared.ts'
-import type { FastifySchema, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { accessTo } from '../../../../access/permissions.ts'
-import { ServiceError } from '../../../../errors.ts'
 import type { App } from '../../../server/app.ts'
 import { sendFailure } from '../../../server/error-reply.ts'
 import { jsonOrEvents, openAiRefusals } from '../replies.ts'
@@ -80,30 +79,6 @@ Each parameter has its effect, or is a 400 that names it. Errors have the shape 
       return error ? sendFailure(reply, error) : toResponse(head, log.events.slice(), { hasSchema, files: body.generated_artifacts })
     },
   )
-  for (const [operation, reason] of Object.entries(notOffered)) refuseOperation(app, `/v1/responses/${operation}`, reason)
-}
-
-/** Operations of OpenAI's API on no single response. Their names would be read as ids of responses. */
-const notOffered = {
-  compact: 'the service summarizes long conversations itself',
-}
-
-/** `hide` keeps the refusal out of the OpenAPI document. */
-const hidden: FastifySchema = { hide: true }
-
-/** The hook refuses the request before its body is read. */
-function refuseOperation(app: App, url: string, reason: string): void {
-  app.route({
-    method: ['GET', 'POST', 'DELETE'],
-    url,
-    exposeHeadRoute: false,
-    schema: hidden,
-    config: { access: 'public', errorShape: openAiErrors },
-    onRequest: async () => {
-      throw new ServiceError('not_found', `${url} is not offered: ${reason}.`)
-    },
-    handler: async () => undefined,
-  })
 }
 
 interface StoredResponseServices extends ReaderServices {

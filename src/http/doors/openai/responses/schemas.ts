@@ -39,7 +39,7 @@ export const InputItem = object(
   'A message, a call of a function tool, its output, or a reference to an item of an earlier response. Reasoning is ignored.',
   {
     type: maybe(
-      Type.Enum(['message', 'item_reference', 'reasoning', 'function_call', 'function_call_output'], {
+      Type.Enum(['message', 'item_reference', 'reasoning', 'function_call', 'function_call_output', 'compaction'], {
         description: 'Default: `message`; `item_reference` for an item with only an `id`.',
       }),
     ),
@@ -52,6 +52,7 @@ export const InputItem = object(
     name: text,
     arguments: text,
     output: maybe(Content),
+    encrypted_content: text,
   },
 )
 
@@ -130,6 +131,17 @@ export const ResponseBody = object(
   },
 )
 
+/** A conversation that is compacted. */
+export const CompactBody = object('The conversation: `input`, behind the messages up to `previous_response_id`.', {
+  model: ResponseBody.properties.model,
+  input: maybe(ResponseBody.properties.input),
+  previous_response_id: ResponseBody.properties.previous_response_id,
+  prompt_cache_key: text,
+  service_tier: text,
+})
+
+export type CompactBody = Static<typeof CompactBody>
+
 /** A request whose tokens are counted: no field is required. */
 export const CountedBody = object('The parameters of `POST /v1/responses`, each of them optional.', {
   ...ResponseBody.properties,
@@ -158,6 +170,14 @@ const Usage = Type.Object({
   total_tokens: tokens,
   input_tokens_details: Type.Object({ cached_tokens: tokens, cache_write_tokens: tokens }),
   output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
+})
+
+export const Compaction = Type.Object({
+  id: Type.String(),
+  object: Type.Enum(['response.compaction']),
+  created_at: Type.Integer({ description: 'Epoch seconds.' }),
+  output: Type.Array(Item, { description: 'The user and system messages, then one item of type `compaction`.' }),
+  usage: Usage,
 })
 
 export const ResponseReply = Type.Object({
