@@ -236,6 +236,7 @@ function toReplayPorts({ schemas, clientTools, images, readTool, budgets, public
     observer: undefined,
     readMedia: async () => undefined,
     limits: () => undefined,
+    writesInUse: () => false,
     now: Date.now,
     newId: () => `replayed ${++ids}`,
     onFault(error) {

@@ -54,7 +54,11 @@ export function openEvals(options: EvalsOptions): OpenEvals {
   const { database, agent, configuration, openAgent, store, openCalls, artifacts, schemas, jobs, box = plainBox, now, newId } = options
   const datasets = createDatasetStore(database)
   const experiments = createExperimentStore(database)
-  const shared = { store: experiments, datasets, openAgent, schemas, inUse: () => agent().config, now }
+  const writesInUse = (name: string) =>
+    agent()
+      .tools.list()
+      .some((listing) => listing.name === name && listing.tool?.effect === 'write')
+  const shared = { store: experiments, datasets, openAgent, schemas, inUse: () => agent().config, writesInUse, now }
   const services = {
     datasets: createDatasets({
       store: datasets,
@@ -84,6 +88,7 @@ type Shared = Pick<Parameters<typeof createReads>[0], 'now'> & {
   openAgent: OpenAgent
   schemas: ReplayPorts['schemas']
   inUse(): AgentConfig
+  writesInUse: ReplayPorts['writesInUse']
 }
 
 /** Does the jobs of experiments until the returned function is called. */
@@ -114,6 +119,7 @@ function workOnExperiments(shared: Shared, options: EvalsOptions): () => void {
     const isBusy = () => !Iterator.from(running()).next().done
     const replays = {
       schemas: shared.schemas,
+      writesInUse: shared.writesInUse,
       clientTools,
       images,
       readTool,

@@ -8,6 +8,7 @@ import type { ListedDataset } from '../dataset.ts'
 import type { Experiment, ExperimentStore } from '../experiment-store.ts'
 import type { ExperimentDraft, Experiments, ExperimentView } from '../experiments.ts'
 import { faultOfLive, noTool } from '../replay/live.ts'
+import type { ReplayPorts } from '../replay/options.ts'
 import { checkScorers, scorersOf, type ScorerScope } from '../scorers/check-scorers.ts'
 import type { Scorer } from '../scorers/scorer.ts'
 import type { OpenAgent } from './agents.ts'
@@ -24,6 +25,7 @@ export interface CreateDependencies {
   openAgent: OpenAgent
   /** The configuration in use. */
   inUse(): AgentConfig
+  writesInUse: ReplayPorts['writesInUse']
   /** Encrypts as stored configurations are encrypted. */
   seal(name: string, text: string): string
   /** Called when the job of an experiment is stored. */
@@ -141,11 +143,11 @@ async function checkTools(
 async function findFaults(
   live: readonly string[],
   { data }: FrozenVariant,
-  { openAgent, inUse }: Pick<CreateDependencies, 'openAgent' | 'inUse'>,
+  { openAgent, inUse, writesInUse }: Pick<CreateDependencies, 'openAgent' | 'inUse' | 'writesInUse'>,
 ): Promise<(string | undefined)[]> {
   const opened = await openAgent(toAgentConfig(data), 'check')
   try {
-    return live.map((name) => faultOfLive(name, { agent: opened.agent, inUse: inUse() }))
+    return live.map((name) => faultOfLive(name, { agent: opened.agent, inUse: inUse(), writesInUse }))
   } finally {
     await opened.close()
   }

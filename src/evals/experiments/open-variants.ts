@@ -27,7 +27,7 @@ export interface VariantDependencies {
 /** Opens the agents of the frozen configurations. Throws for a configuration that this process cannot use. */
 export async function openVariants(
   { tenant, id, spec }: Experiment,
-  { store, open, openAgent, inUse }: VariantDependencies,
+  { store, open, openAgent, inUse, replays: { writesInUse } }: VariantDependencies,
 ): Promise<{ variants: OpenVariant[]; close(): Promise<void> }> {
   await using stack = new AsyncDisposableStack()
   const sealed = (await store.configurations(tenant, id)) ?? '[]'
@@ -35,7 +35,7 @@ export async function openVariants(
   const variants: OpenVariant[] = []
   for (const [index, { kind, configHash = id }] of spec.variants.entries()) {
     const { agent } = stack.adopt(await openAgent(toAgentConfig(configurations[index]), configHash), (opened) => opened.close())
-    variants.push({ kind, agent, live: toLiveReads(spec.tools.live, { agent, inUse: inUse() }) })
+    variants.push({ kind, agent, live: toLiveReads(spec.tools.live, { agent, inUse: inUse(), writesInUse }) })
   }
   const opened = stack.move()
   return { variants, close: () => opened.disposeAsync() }

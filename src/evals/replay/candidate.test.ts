@@ -9,7 +9,7 @@ import { FunctionModel } from '../recorded-parts-fixture.ts'
 import { ann } from '../recorded-run-fixture.ts'
 import { toSubject } from '../scorers/score.ts'
 import { call, caseOf, modelOf, signal, tryOut } from './case-fixture.ts'
-import { toLiveReads } from './live.ts'
+import { faultOfLive, toLiveReads } from './live.ts'
 import { replay } from './replay.ts'
 
 test('a candidate that writes as recorded has the same effects; one that writes twice has one more, and its run goes on', async () => {
@@ -36,7 +36,7 @@ test('a candidate that writes as recorded has the same effects; one that writes 
 test('a candidate that declares a recorded write as a read hides no write', async () => {
   const made = await caseOf(modelOf([call('refund', { n: 1 })]))
   const tools = made.tools.map((tool): Tool => ({ ...tool, effect: 'read' }))
-  const live = toLiveReads(['refund'], { agent: agentOf({ model: modelOf(), tools }), inUse: toAgentConfig({}) })
+  const live = toLiveReads(['refund'], { agent: agentOf({ model: modelOf(), tools }), inUse: toAgentConfig({}), writesInUse: () => false })
   assert.equal(live.size, 1)
   for (const options of [{ onMiss: 'fail' }, { onMiss: 'error' }, { onMiss: 'live', live }] as const) {
     const replayed = await tryOut({ ...made, tools }, modelOf([call('refund', { n: 1 })], [call('refund', { n: 1 })]), options)
@@ -66,6 +66,22 @@ test('a recorded null is an answer, a recorded failure fails again, and the seco
     ['error', { error: 'There is no recording of this call of nothing.' }],
   ])
   assert.deepEqual([replayed.status, replayed.divergence?.reason], ['completed', 'used_up'])
+})
+
+test('a tool that writes in the configuration in use is noted, not run, whatever the candidate declares', async () => {
+  const made = await caseOf(modelOf())
+  const tools = made.tools.map((tool): Tool => (tool.name === 'refund' ? { ...tool, effect: 'read' } : tool))
+  const writesInUse = (name: string) => name === 'refund'
+  const declared = { agent: agentOf({ model: modelOf(), tools }), inUse: toAgentConfig({}) }
+  const live = toLiveReads(['refund'], { ...declared, writesInUse: () => false })
+  assert.deepEqual([...live.keys()], ['refund'])
+  assert.equal(faultOfLive('refund', { ...declared, writesInUse }), 'has effect write')
+  for (const onMiss of ['fail', 'error', 'live'] as const) {
+    const replayed = await tryOut({ ...made, tools }, modelOf([call('refund', { n: 1 })]), { onMiss, live }, { writesInUse })
+    assert.deepEqual([replayed.status, replayed.divergence], ['completed', undefined], onMiss)
+    assert.deepEqual(replayed.writes, [{ tool: 'refund', tool_input: { n: 1 }, n: null, recorded: false }])
+  }
+  assert.deepEqual(made.receiver.calls, [])
 })
 
 test('a decision is repeated with its arguments; a call that no person has seen is approved for the note', async () => {

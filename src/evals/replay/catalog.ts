@@ -32,19 +32,19 @@ export interface CatalogOptions {
   answer: AnswerCall
   /** False for a tool that the provider of the model must not run. Such a tool is not offered: the provider runs a call before the replay hears of the call. */
   mayReach(tool: ToolDescription): boolean
-  /** True for a tool that has written in the recorded run, whatever effect a candidate declares. */
-  hasWritten(tool: string): boolean
+  /** True for a tool that has written in the recorded run, or writes in the configuration in use, whatever effect a candidate declares. */
+  isWrite(tool: string): boolean
 }
 
 /** The tools of a configuration as a replay offers them. The owner of `tools` closes them. */
-export function createReplayCatalog(tools: ToolSet, { answer, mayReach, hasWritten }: CatalogOptions): ReplayCatalog {
+export function createReplayCatalog(tools: ToolSet, { answer, mayReach, isWrite }: CatalogOptions): ReplayCatalog {
   const replayed = new WeakMap<Tool, ReplayTool>()
 
   function toReplayTool(tool: Tool): ReplayTool {
     const cached = replayed.get(tool)
     if (cached) return cached
     const { execute: _execute, ...declared } = tool
-    const description = hasWritten(tool.name) ? { ...declared, effect: 'write' as const } : declared
+    const description = isWrite(tool.name) ? { ...declared, effect: 'write' as const } : declared
     const replayTool: ReplayTool = { ...description, [isReplayed]: true, execute: (input, context) => answer(description, input, context) }
     replayed.set(tool, replayTool)
     return replayTool

@@ -11,6 +11,7 @@ const nothing = toAgentConfig({})
 const scopeOf = (tools: readonly Tool[], config: object = {}, inUse: object = {}) => ({
   agent: agentOf({ model: modelOf(), tools, config }),
   inUse: toAgentConfig(inUse),
+  writesInUse: () => false,
 })
 
 test('only tools that read may run, as a conversation of their own, without the headers of the caller', async () => {
@@ -42,7 +43,7 @@ test('a tool whose server has made it a write since is noted, not run', async ()
   let effect: Tool['effect'] = 'read'
   const list = () => listed.tools.list().map((listing) => ({ ...listing, tool: { ...listing.tool!, effect } }))
   const changing = { ...listed, tools: { ...listed.tools, list } }
-  const live = toLiveReads(['look'], { agent: changing, inUse: nothing })
+  const live = toLiveReads(['look'], { agent: changing, inUse: nothing, writesInUse: () => false })
   effect = 'write'
   const { writes, events } = await tryOut(made, modelOf([call('look', { n: 5 })]), { onMiss: 'live', live })
   assert.deepEqual(writes, [{ tool: 'look', tool_input: { n: 5 }, n: null, recorded: false }])

@@ -11,6 +11,8 @@ export interface LiveScope {
   agent: Pick<Agent, 'config' | 'tools'>
   /** The configuration in use. */
   inUse: Pick<AgentConfig, 'tools'>
+  /** True for the name of a tool that writes in the configuration in use. */
+  writesInUse(tool: string): boolean
 }
 
 /** The tool of a variant that only reads. There is no way to make one of a tool that writes. */
@@ -70,7 +72,7 @@ export function faultOfLive(name: string, scope: LiveScope): string | undefined 
   if (sendsHeaders(configured)) return 'needs the stix* headers of a caller, which a replay does not have'
   const isInUse = isDeepStrictEqual(configured, scope.inUse.tools.find(isEntry))
   if (!isInUse && declaresEffect(configured)) return 'has its effect from an entry that is not in use'
-  return undefined
+  return scope.writesInUse(name) ? 'has effect write' : undefined
 }
 
 function findListing(name: string, { agent }: LiveScope): ToolListing | undefined {

@@ -34,6 +34,8 @@ export interface ReplayPorts extends Pick<
   readMedia: ReadMedia
   /** The budgets in force. Those of the variant do not count: nobody spends more with another configuration. */
   limits(): AgentConfig['budgets']
+  /** True for the name of a tool that writes in the configuration in use. */
+  writesInUse(tool: string): boolean
   now(): number
   newId(): string
   onFault(error: unknown): void

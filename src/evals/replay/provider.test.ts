@@ -35,7 +35,11 @@ test('a tool that the provider of the model runs is not offered to a candidate, 
   const tools = [...made.tools, ...provided]
   const { model, offered } = searcher()
   await tryOut({ ...made, tools }, model)
-  const live = toLiveReads(['web_search', 'remote'], { agent: agentOf({ model, tools }), inUse: toAgentConfig({}) })
+  const live = toLiveReads(['web_search', 'remote'], {
+    agent: agentOf({ model, tools }),
+    inUse: toAgentConfig({}),
+    writesInUse: () => false,
+  })
   await tryOut({ ...made, tools }, model, { onMiss: 'live', live })
   assert.deepEqual(offered(), [[], ['web_search']])
 })

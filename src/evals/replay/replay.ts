@@ -100,7 +100,7 @@ class Replay {
     const tools = createReplayCatalog(described, {
       answer,
       mayReach: ({ name }) => isRecorded || (onMiss === 'live' && live?.has(name) === true),
-      hasWritten: (name) => example.recording.some(({ tool, effect }) => tool === name && effect === 'write'),
+      isWrite: (name) => ports.writesInUse(name) || example.recording.some(({ tool, effect }) => tool === name && effect === 'write'),
     })
     const model = new RecordedModel({
       example,
