@@ -1,3 +1,5 @@
+import { setImmediate as tick } from 'node:timers/promises'
+
 /**
  * A regular expression that is matched in time proportional to the text, whatever the pattern: all positions in the pattern are followed at
  * once. Written by operators, matched against answers of models. Groups are not captured; look-around and back-references are refused.
@@ -24,42 +26,70 @@ export class LinearPattern {
     }
   }
 
-  /** True where the pattern matches a part of the text. */
-  test(text: string): boolean {
+  /** True where the pattern matches a part of the text. Other work of the process goes on in between. Throws for more than `maxSteps`. */
+  async test(text: string): Promise<boolean> {
     const characters = Array.from(text)
-    let current = new Set<number>()
-    for (let at = 0; at <= characters.length; at++) {
-      this.follow(0, at, characters, current)
-      if (this.hasMatch(current)) return true
+    const states = new States(this.program.length)
+    for (let at = 0, pauseAt = stepsAtOnce; at <= characters.length; at++) {
+      this.follow(0, at, characters, states)
+      if (states.current.some((index) => this.program[index]!.type === 'match')) return true
       const character = characters[at]
       if (character === undefined) return false
-      const next = new Set<number>()
-      for (const index of current) {
+      const folded = this.ignoresCase ? character.toLowerCase() : character
+      for (const index of states.advance()) {
         const step = this.program[index]!
-        if (step.type === 'set' && step.has(this.ignoresCase ? character.toLowerCase() : character))
-          this.follow(index + 1, at + 1, characters, next)
+        if (step.type === 'set' && step.has(folded)) this.follow(index + 1, at + 1, characters, states)
       }
-      current = next
+      if (states.steps < pauseAt) continue
+      if (states.steps > maxSteps) throw new Error('the pattern repeats too much for an answer of this length')
+      pauseAt = states.steps + stepsAtOnce
+      await tick()
     }
     return false
   }
 
-  private hasMatch(states: ReadonlySet<number>): boolean {
-    for (const index of states) if (this.program[index]!.type === 'match') return true
-    return false
-  }
-
-  /** Adds the instructions that are reached without a character. */
-  private follow(first: number, at: number, characters: readonly string[], states: Set<number>): void {
+  /** Adds the instructions that are reached without a character. `at`: the position behind which the instructions go on. */
+  private follow(first: number, at: number, characters: readonly string[], states: States): void {
     const open = [first]
     while (open.length > 0) {
       const index = open.pop()!
-      if (states.has(index)) continue
-      states.add(index)
+      if (!states.add(index, at)) continue
       const step = this.program[index]!
       if (step.type === 'jump') open.push(...step.to.map((distance) => index + distance))
       else if (step.type === 'check' && step.holds(characters[at - 1], characters[at])) open.push(index + 1)
     }
+  }
+}
+
+/** Instructions that are followed without a pause, and for one text. */
+const stepsAtOnce = 20_000
+const maxSteps = 20_000_000
+
+/** The instructions that are followed at one position of a text. */
+class States {
+  current: number[] = []
+  steps = 0
+  /** The last position at which each instruction was added. */
+  private readonly positions: Int32Array
+
+  constructor(instructions: number) {
+    this.positions = new Int32Array(instructions).fill(-1)
+  }
+
+  /** False for an instruction that is followed already. */
+  add(index: number, at: number): boolean {
+    this.steps++
+    if (this.positions[index] === at) return false
+    this.positions[index] = at
+    this.current.push(index)
+    return true
+  }
+
+  /** Begins the next position. Returns the instructions of this one. */
+  advance(): number[] {
+    const { current } = this
+    this.current = []
+    return current
   }
 }
 

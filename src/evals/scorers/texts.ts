@@ -27,9 +27,11 @@ export function contains({ texts, ignore_case: ignoresCase }: Kind<'contains'>, 
   }
 }
 
-export function regex({ pattern, ignore_case: ignoreCase = false }: Kind<'regex'>, { output }: Subject): Measured {
+export async function regex({ pattern, ignore_case: ignoreCase = false }: Kind<'regex'>, { output }: Subject): Promise<Measured> {
   const text = output.slice(0, maxScored)
-  return new LinearPattern(pattern, { ignoreCase }).test(text) ? whole : { score: 0, reason: 'The pattern does not match the answer.' }
+  return (await new LinearPattern(pattern, { ignoreCase }).test(text))
+    ? whole
+    : { score: 0, reason: 'The pattern does not match the answer.' }
 }
 
 export function jsonPath({ path, equals }: Kind<'json_path'>, { output }: Subject): Measured {
