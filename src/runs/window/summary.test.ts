@@ -167,5 +167,9 @@ test('messages of no session are summarised by the small model, whose calls the 
   assert.deepEqual(payers, [{ tenant: 't', owner: 'o', roles: ['user'], operation: 'summary' }])
   const digests = [await summarise(undefined), await summarise(new ScriptedModel(fail()))]
   for (const { text, usage } of digests) assert.deepEqual([text.split('\n')[0], usage.input], ['- User: Question 0?', 0])
+  messages.push(...sessionOf(300).messages)
+  const long = new ScriptedModel(say('Long.'), say('Long.'), say('Long.'))
+  assert.equal((await summarise(long)).text, 'Long.')
+  assert.match(JSON.stringify(long.requests[0]), /- User: Question 0\?/)
   assert.equal(holds, 0)
 })

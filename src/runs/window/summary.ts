@@ -127,6 +127,9 @@ export type Summarise = (
   signal: AbortSignal,
 ) => Promise<{ text: string; usage: SummaryUsage }>
 
+/** Messages outside of a session that the small model reads; `digest` summarises those before. */
+const maxSummarised = 400
+
 /** As for sessions: with the small model if configured, and with `digest` where the model fails or no budget pays. */
 export function createSummarise({ agent, budgets }: Pick<SummaryDependencies, 'agent' | 'budgets'>): Summarise {
   return async (payer, history, signal) => {
@@ -134,15 +137,17 @@ export function createSummarise({ agent, budgets }: Pick<SummaryDependencies, 'a
     const release = current.hold()
     const { small } = budgets.modelsFor({ ...payer, operation: 'summary' }, current)
     const maxCharacters = summaryTokens(current.config.memory.history_tokens) * charactersPerToken
-    const messages = history.map((message, idx) => ({ ...message, idx }))
+    const all = history.map((message, idx) => ({ ...message, idx }))
+    const messages = all.slice(-maxSummarised)
+    const earlier = digest('', all.slice(0, all.length - messages.length), maxCharacters)
     const usage = { input: 0, output: 0, cachedInput: 0, reasoning: 0 }
     try {
-      if (!small) return { text: digest('', messages, maxCharacters), usage }
-      const text = await summariseWith(counted(small, usage), { earlier: '', messages, maxCharacters }, signal)
+      if (!small) return { text: digest(earlier, messages, maxCharacters), usage }
+      const text = await summariseWith(counted(small, usage), { earlier, messages, maxCharacters }, signal)
       return { text, usage }
     } catch (error) {
       if (signal.aborted || !(error instanceof ModelError || error instanceof BudgetSpent)) throw error
-      return { text: digest('', messages, maxCharacters), usage }
+      return { text: digest(earlier, messages, maxCharacters), usage }
     } finally {
       release()
     }

@@ -55,7 +55,7 @@ function openLock(dataDir: string): DatabaseSync {
 
 /** Names that the service uses in the data directory. */
 const ownFiles =
-  /^(\.gitignore|(lock|agent-core)\.db|(signing-key|service)\.json|admin\.key|callback-secret|(cache|artifacts|config-backups)$)/
+  /^(\.gitignore|(lock|agent-core)\.db|(signing-key|service)\.json|admin\.key|callback-secret|content-key|(cache|artifacts|config-backups)$)/
 
 /**
  * Creates the folder with mode 0700. An existing folder gets the mode only when all files in the folder are the service's: a foreign
