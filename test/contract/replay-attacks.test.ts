@@ -220,6 +220,8 @@ function rowsOf({ settings }: TestService): string[] {
       database
         .prepare(`select * from "${name}"`)
         .all()
+        // The ledger has the experiment itself, and nothing of its replays.
+        .filter(({ action }) => action !== 'experiment.created')
         .map((row) => `${name} ${toText(row)}`),
     )
   } finally {
