@@ -73,7 +73,7 @@ function follow({ client }: DemoService, { say, signal }: Stage): Follower {
   }
   say('ask', question)
   const answer = read()
-  // The failure of a stopped demonstration is that of the first step that waits.
+  // A stopped demonstration fails at its first pending step, so a second failure is dropped.
   answer.catch(() => undefined)
   return {
     get last() {

@@ -4,17 +4,17 @@ import type { AddressInfo } from 'node:net'
 import { outcomeUnknown } from '../../agent/history.ts'
 import { fieldsOf, parseJson } from '../../json/shape.ts'
 
-/** A shop that pays refunds and counts them, and the script that stands in for a language model. Both listen on one port of loopback. */
+/** A shop with a count of its refunds, and a script in place of a language model. Both share a port of loopback. */
 export interface Shop {
   url: string
-  /** The orders of the refunds that were paid. */
+  /** The orders of all paid refunds. */
   readonly paid: readonly number[]
   /** Keeps the answer of the next refund back until the connection breaks. Resolves when the refund is paid. */
   holdNext(): Promise<void>
   close(): void
 }
 
-/** What each order has cost, in euros. */
+/** The price of each order, in euros. */
 const price = 189
 
 /** The sentence of the instructions with which the script refunds twice. */
@@ -29,10 +29,10 @@ export async function openShop(): Promise<Shop> {
     const order = Number(request.method === 'POST' ? body['order'] : /\d+$/.exec(request.url ?? '')?.[0])
     if (request.method === 'POST') paid.push(order)
     const refunds = paid.filter((other) => other === order).length
-    const held = request.method === 'POST' ? onPaid : undefined
-    if (held) {
+    const notify = request.method === 'POST' ? onPaid : undefined
+    if (notify) {
       onPaid = undefined
-      return held()
+      return notify()
     }
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ order, refunds, euros: price * refunds }))
   }

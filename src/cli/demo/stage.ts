@@ -67,7 +67,7 @@ function createVoice(terminal: Terminal, { json }: DemoOptions): Stage['say'] {
   }
 }
 
-/** An agent that refunds orders of the shop with the script as its model. */
+/** An agent with the tools of the shop, and the script as its model. */
 export function toConfig(
   { url }: Shop,
   { instructions = 'You refund orders that arrived broken.', effects = {} }: AgentParts = {},
@@ -82,7 +82,7 @@ export function toConfig(
 
 interface AgentParts {
   instructions?: string
-  /** The effects of operations, instead of those of their methods. */
+  /** Effects of operations. Default: `read` for GET, else `write`. */
   effects?: Record<string, 'read' | 'write'>
 }
 
@@ -149,17 +149,17 @@ async function startService({ folder, port, guard, signal, searchPath }: Start):
 
 function addressOf({ stdout, stderr }: ChildProcess, signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  let shown = ''
+  let output = ''
   for (const stream of [stdout!, stderr!])
     stream.setEncoding('utf8').on('data', (text: string) => {
-      shown = `${shown}${text}`.slice(-maxShown)
-      const [, url] = /listens on (http\S+)[^]*Read more/.exec(shown) ?? []
+      output = `${output}${text}`.slice(-maxOutput)
+      const [, url] = /listens on (http\S+)[^]*Read more/.exec(output) ?? []
       if (url) resolve(url)
     })
-  stdout!.once('end', () => reject(new CommandFailure(1, ['The service has not started:', ...shown.trim().split('\n')])))
+  stdout!.once('end', () => reject(new CommandFailure(1, ['The service has not started:', ...output.trim().split('\n')])))
   signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
   return promise
 }
 
 /** Characters of output that are searched for the address. */
-const maxShown = 10_000
+const maxOutput = 10_000
