@@ -39,11 +39,16 @@ function isAddress(text: string): boolean {
   return /^[a-z][a-z\d+.-]*:\/\/\S+$/i.test(text)
 }
 
-const secretParameter = /([?&][^=&#]*(?:key|token|secret|passw|pwd|sig|auth|credential)[^=&#]*=)[^&#]*/gi
+const parameter = /([?&])([^=?&#]*)=[^&#]*/g
+const secretName = /key|token|secret|passw|pwd|sig|auth|credential/i
 
 function hidePasswords(address: string): string {
   const start = address.indexOf('//')
-  return address.slice(0, start) + hideUser(address.slice(start)).replace(secretParameter, `$1${secretMask}`)
+  return address.slice(0, start) + hideUser(address.slice(start)).replace(parameter, hideParameter)
+}
+
+function hideParameter(text: string, mark: string, name: string): string {
+  return secretName.test(name) ? `${mark}${name}=${secretMask}` : text
 }
 
 /** Masks user and password of URLs anywhere in the text. The query of a URL is masked unless the text is prose, where a URL is a link. */

@@ -192,7 +192,7 @@ async function record(client: Client, attacks: Record<string, Attack>): Promise<
     const id = `r${n}`
     let reply = await client.chat({ messages: [{ role: 'user', content: name }], ...request }, { 'request-id': id, 'session-id': id })
     for (let rounds = 0; rounds < 3 && reply.status === 202; rounds++) {
-      const { calls } = reply.body.approval_required ?? reply.body.client_tool_calls ?? reply.body.body?.approval_required
+      const { calls } = reply.body.approval_required ?? reply.body.client_tool_calls ?? reply.body.body.approval_required
       for (const { tool_call_id: call } of calls)
         await client.request('POST', `/core/v1/runs/${id}/approvals`, {
           body: { tool_call_id: call, ...(waits === 'client' ? { decision: 'output', output: 'Basel' } : { decision: 'approve' }) },

@@ -26,7 +26,7 @@ export async function openShop(): Promise<Shop> {
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = fieldsOf(parseJson(await readText(request)))
     if (request.url === '/v1/chat/completions') return streamReply(response, thinkOf(body['messages']))
-    const order = Number(request.method === 'POST' ? body['order'] : /\d+$/.exec(request.url ?? '')?.[0])
+    const order = Number(request.method === 'POST' ? body['order'] : request.url?.split('/').at(-1))
     if (request.method === 'POST') paid.push(order)
     const refunds = paid.filter((other) => other === order).length
     const notify = request.method === 'POST' ? onPaid : undefined
@@ -75,7 +75,7 @@ function thinkOf(value: unknown): Reply {
   if (results.length < (isTwice ? 2 : 1)) return { call: 'refund_order', order }
   const last = textOf(results.at(-1))
   if (last.includes(outcomeUnknown)) return { call: 'order_status', order }
-  const [refunds, euros] = ['refunds', 'euros'].map((name) => new RegExp(`${name}\\W+(\\d+)`).exec(last)?.[1])
+  const [refunds, euros] = [/refunds\W+(\d+)/, /euros\W+(\d+)/].map((value) => value.exec(last)?.[1])
   return { text: `Order ${order} was refunded ${refunds === '1' ? 'once' : `${refunds} times`}: ${euros} EUR.` }
 }
 

@@ -153,8 +153,8 @@ function addressOf({ stdout, stderr }: ChildProcess, signal: AbortSignal): Promi
   for (const stream of [stdout!, stderr!])
     stream.setEncoding('utf8').on('data', (text: string) => {
       output = `${output}${text}`.slice(-maxOutput)
-      const [, url] = /listens on (http\S+)[^]*Read more/.exec(output) ?? []
-      if (url) resolve(url)
+      const [, url] = /listens on (http\S+)/.exec(output) ?? []
+      if (url && output.includes('Read more')) resolve(url)
     })
   stdout!.once('end', () => reject(new CommandFailure(1, ['The service has not started:', ...output.trim().split('\n')])))
   signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })

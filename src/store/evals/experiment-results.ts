@@ -103,7 +103,7 @@ export function createExperimentResults({
 /** How many rows fit; one at least. */
 function countWithin(rows: readonly { characters: number }[], max: number): number {
   let total = 0
-  const tooMany = rows.findIndex(({ characters }, index) => (total += Number(characters)) > max && index > 0)
+  const tooMany = rows.findIndex(({ characters }, index) => (total += characters) > max && index > 0)
   return tooMany < 0 ? rows.length : tooMany
 }
 
