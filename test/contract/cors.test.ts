@@ -53,7 +53,7 @@ test('CORS: a preflight is answered without a key, for every door, an unknown pa
     assert.equal(reply.status, 204, path)
     assert.equal(reply.text, '')
     assert.deepEqual(corsOf(reply), { ...allowed, vary: 'origin, access-control-request-headers' })
-    assert.equal(reply.headers.get('access-control-allow-methods'), 'GET, HEAD, POST, PUT, DELETE')
+    assert.equal(reply.headers.get('access-control-allow-methods'), 'GET, HEAD, POST, PUT, PATCH, DELETE')
     assert.equal(reply.headers.get('access-control-allow-headers'), headers['access-control-request-headers'])
     assert.equal(reply.headers.get('access-control-max-age'), '7200')
   }

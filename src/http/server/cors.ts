@@ -28,7 +28,7 @@ const exposedHeaders = [
   'location',
 ].join(', ')
 
-const allowedMethods = 'GET, HEAD, POST, PUT, DELETE'
+const allowedMethods = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 
 /** Seconds for which browsers keep the answer to a preflight; Chromium keeps none for longer. */
 const maxAge = '7200'
