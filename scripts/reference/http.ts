@@ -5,7 +5,7 @@ import { toAlternatives, toAnchorLink, toCode, toDefault, toFieldText, toMarkdow
 
 /** The page of the HTTP routes, from the OpenAPI document. */
 export async function httpPage(): Promise<string> {
-  const head = { title: 'HTTP API', description: 'Every route of the service: permission, parameters, body, answers and errors.' }
+  const head = { title: 'HTTP API', description: 'The routes of the OpenAPI document: permission, parameters, body, answers and errors.' }
   const [operations, schemas] = await Promise.all([listOperations(), readSchemas()])
   const sections = tags.map(({ name, description }) => {
     const routes = operations.filter(({ tag }) => tag === name)
