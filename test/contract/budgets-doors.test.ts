@@ -32,10 +32,13 @@ async function visit(service: TestService, name: string, sub = name): Promise<An
   const answers: Answer[] = []
   const send = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const sent = { 'x-service-access': key, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers }
-    const response = await fetch(service.url + path, { method, headers: sent, ...(body !== undefined && { body: JSON.stringify(body) }) })
-    const text = await response.text()
-    answers.push({ status: response.status, headers: response.headers, text })
-    return text
+    // Thinking would need a longer answer than the budget pays for.
+    const text =
+      body === undefined ? {} : { body: JSON.stringify(body, (field, value: unknown) => (field === 'thinking' ? undefined : value)) }
+    const response = await fetch(service.url + path, { method, headers: sent, ...text })
+    const answer = await response.text()
+    answers.push({ status: response.status, headers: response.headers, text: answer })
+    return answer
   }
   const question = `${name} ${service.model.requests.length}`
   await doors[name]!({ send, scenario: { turns: [] }, question, id: idOf(name, question) })
@@ -78,6 +81,11 @@ function isOpenAi({ error }: any): void {
   assert.match(error.message, sentence)
 }
 
+function isAnthropic({ type, error }: any): void {
+  assert.deepEqual([type, error.type], ['error', 'billing_error'])
+  assert.match(error.message, sentence)
+}
+
 function isGoogle(details: any[]): void {
   const [{ '@type': type, reason, domain, metadata }] = details
   assert.deepEqual([type, reason, domain], ['type.googleapis.com/google.rpc.ErrorInfo', 'BUDGET_EXCEEDED', 'agent-core'])
@@ -94,6 +102,7 @@ function isFailedTask({ status, metadata }: any, isStream: boolean): void {
 
 const core = (answer: Answer) => (isRefusal(answer), isDetails(lastOf(answer).details, 0.001))
 const openAi = (answer: Answer) => (isRefusal(answer), isOpenAi(lastOf(answer)))
+const anthropic = (answer: Answer) => (isRefusal(answer), isAnthropic(lastOf(answer)))
 const rpcRefusal = (answer: Answer) => {
   const { error, id } = lastOf(answer)
   assert.deepEqual([answer.status, error.code, typeof id], [200, -32000, 'string'])
@@ -165,6 +174,19 @@ const words: Record<string, { refused: Check; failed: Check; ended: Check }> = {
     refused: openAi,
     failed: (answer) => (assert.match(answer.text, /^event: response\.failed$/m), failedResponse(lastOf(answer))),
     ended: (answer) => (assert.match(answer.text, /^event: response\.incomplete$/m), incomplete(lastOf(answer).response)),
+  },
+  'anthropic-json': {
+    refused: anthropic,
+    failed: anthropic,
+    ended: (answer) => {
+      const { stop_reason, content } = lastOf(answer)
+      assert.deepEqual([stop_reason, content.at(-1).text], ['max_tokens', 'I add.'])
+    },
+  },
+  'anthropic-stream': {
+    refused: anthropic,
+    failed: (answer) => (assert.match(answer.text, /^event: error$/m), isAnthropic(lastOf(answer))),
+    ended: ({ text }) => assert.match(text, /"stop_reason":"max_tokens"/),
   },
   'ag-ui': {
     refused: agUi,
