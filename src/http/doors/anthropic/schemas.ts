@@ -176,13 +176,16 @@ export const MessageReply = namedObject('AnthropicMessage', {
   generated_artifacts: Type.Optional(Type.Array(GeneratedArtifact, { description: 'Files of the run; absent for none.' })),
 })
 
-export const StreamEvent = Type.Object({
-  type: Type.Enum([
-    ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop'],
-    ...['message_delta', 'message_stop', 'ping', 'error'],
-  ]),
-  index: Type.Optional(Type.Integer()),
-})
+export const StreamEvent = Type.Object(
+  {
+    type: Type.Enum([
+      ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop'],
+      ...['message_delta', 'message_stop', 'ping', 'error'],
+    ]),
+    index: Type.Optional(Type.Integer()),
+  },
+  { additionalProperties: true, description: '`type` decides on the other fields.' },
+)
 
 export const TokenCount = Type.Object({ input_tokens: tokens })
 
