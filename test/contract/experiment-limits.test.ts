@@ -45,9 +45,23 @@ test('Experiments: without a budget left, results say so, and the experiment com
   assert.deepEqual([ended.status, ended.verdict, ended.error, ended.done], ['completed', 'failed', null, runs])
   const { passed, errors } = ended.variants[0]
   assert.deepEqual([passed > 0, errors > 0, passed + errors], [true, true, runs])
-  const refused = (await results(ended.id)).find(({ baseline }: any) => baseline.outcome === 'error')
-  assert.match(refused.baseline.error, /Budget tests/)
+  const faults = (await results(ended.id)).map(({ baseline }: any) => baseline.error)
+  assert.ok(faults.some((fault: string | null) => /Budget tests|A budget has ended the run/.test(fault ?? '')))
   assert.equal(shop.refunds.length, runs)
+})
+
+test('Experiments: an answer that a budget has cut short is an error, not an answer to score', async (t) => {
+  const limit = { usd: 0.0015 }
+  const budgets = [{ name: 'tests', scope: 'service', window: 'day', limit, match: { operations: ['experiment'] } }]
+  const { client, dataset, results } = await start(t, {
+    config: { budgets },
+    script: (request) => ({ text: 'One moment.', ...answerRefund(request), usage: { input: 100, output: 300 } }),
+    modelFields: { prices: { input: 1, output: 3 } },
+  })
+  const ended = await endOf(client, await startExperiment(client, { dataset_id: dataset }))
+  assert.deepEqual([ended.verdict, ended.variants[0].errors], ['failed', runs])
+  const faults = (await results(ended.id)).map(({ baseline }: any) => baseline.error)
+  assert.ok(faults.includes('A budget has ended the run before its end.'), faults.join())
 })
 
 test('Experiments: an owner who loses the permission ends the experiment, with the reason', async (t) => {

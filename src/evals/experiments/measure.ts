@@ -74,6 +74,9 @@ async function scoreReplay(example: Example, replayed: Replayed, { scorers, scor
   if (status === 'diverged') return { outcome: 'diverged', scores: [] }
   if (status === 'failed' && isEqual !== true)
     return { outcome: 'error', scores: [], error: ended.error?.body ?? `The run ended: ${ended.finishReason}.` }
+  // What came before is no answer of the variant.
+  if (ended.finishReason === 'budget_exceeded' && isEqual !== true)
+    return { outcome: 'error', scores: [], error: 'A budget has ended the run before its end.' }
   const subject = toSubject(example, replayed)
   const scores: Score[] = []
   try {
