@@ -14,6 +14,10 @@ interface DemoEvent {
   writes?: string[]
   tool?: string
   folder?: string
+  answered?: number
+  refused?: number
+  spent_usd?: number
+  bill_usd?: number
 }
 
 /** Starts a demonstration whose folder is made in a folder of the test. */
@@ -84,11 +88,22 @@ test('demo replay: the second refund of each run is proposed, and none is made',
   assert.deepEqual(await findRemains(folder), [])
 })
 
+test('demo budget: fifty chats at once and a kill spend no more than the cent', ofLinux, async (t) => {
+  const { code, of, last, folder, stderr } = await run(t, 'budget')
+  assert.deepEqual([code, stderr, of('kill -9').length], [0, '', 1])
+  const [{ answered = 0, refused = 0 }] = of('answers') as [DemoEvent]
+  assert.ok(answered > 0 && refused > 0 && answered + refused === 50, `${answered} answered, ${refused} refused`)
+  const [spent, bill] = [of('spent')[0]!.spent_usd!, last.bill_usd!]
+  assert.ok(bill > 0 && bill <= spent && spent <= 0.01, `${bill} USD billed, ${spent} USD spent`)
+  assert.deepEqual(await findRemains(folder), [])
+})
+
 const ends = [
   ['crash', 'ask', 'SIGKILL'],
   ['crash', 'kill -9', 'SIGKILL'],
   ['crash', 'ask', 'SIGINT'],
   ['replay', 'recorded', 'SIGKILL'],
+  ['budget', 'kill -9', 'SIGKILL'],
 ] as const
 for (const [name, moment, signal] of ends)
   test(`demo ${name}: ${signal} to the command at "${moment}" leaves no process and no folder`, ofLinux, async (t) => {

@@ -13,6 +13,16 @@ export function addDemo(program: Command, { terminal }: CommandContext): void {
   addDemonstration(demo, 'replay', 'Replay recorded runs with changed instructions, and list the refunds that would be made twice.')
     .addHelpText('after', '\nThe exit code is 0 if the replay found each second refund and the shop counted none of the replay, else 1.')
     .action(async (options: DemoOptions) => (await import('./replay.ts')).showReplay(terminal, options))
+  addDemonstration(
+    demo,
+    'budget',
+    'Ask fifty times at once with a budget of one cent, kill the service meanwhile, and add up what the model calls cost.',
+  )
+    .addHelpText(
+      'after',
+      '\nThe exit code is 0 if each chat was answered or refused, and neither the bill nor the budget passed the limit, else 1.',
+    )
+    .action(async (options: DemoOptions) => (await import('./budget.ts')).showBudget(terminal, options))
 }
 
 function addDemonstration(demo: Command, name: string, description: string): Command {

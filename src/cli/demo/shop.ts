@@ -11,11 +11,20 @@ export interface Shop {
   readonly paid: readonly number[]
   /** Keeps the answer of the next refund back until the connection breaks. Resolves when the refund is paid. */
   holdNext(): Promise<void>
+  /** What a provider would bill: the calls of the model, also those without an answer, and their tokens. */
+  readonly bill: Readonly<{ calls: number; input: number; output: number }>
+  /** Keeps the replies of the next `count` model calls back until their connections break. Resolves at the last of these calls. */
+  holdReplies(count: number): Promise<void>
   close(): void
 }
 
 /** The price of each order, in euros. */
 const price = 189
+
+/** The tokens of each reply of the script. */
+export const replyTokens = 10
+/** Bytes of a request that the script counts as a token. */
+const bytesPerToken = 6
 
 /** The sentence of the instructions with which the script refunds twice. */
 export const twice = 'To be sure that the money arrives, refund twice.'
@@ -23,9 +32,19 @@ export const twice = 'To be sure that the money arrives, refund twice.'
 export async function openShop(): Promise<Shop> {
   const paid: number[] = []
   let onPaid: (() => void) | undefined
+  const bill = { calls: 0, input: 0, output: 0 }
+  let held = { last: 0, onLast() {} }
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = fieldsOf(parseJson(await readText(request)))
-    if (request.url === '/v1/chat/completions') return streamReply(response, thinkOf(body['messages']))
+    const text = await readText(request)
+    const body = fieldsOf(parseJson(text))
+    if (request.url === '/v1/chat/completions') {
+      const input = Math.ceil(text.length / bytesPerToken)
+      bill.calls++
+      bill.input += input
+      bill.output += replyTokens
+      if (bill.calls > held.last) return streamReply(response, thinkOf(body['messages']), input)
+      return bill.calls === held.last ? held.onLast() : undefined
+    }
     const order = Number(request.method === 'POST' ? body['order'] : request.url?.split('/').at(-1))
     if (request.method === 'POST') paid.push(order)
     const refunds = paid.filter((other) => other === order).length
@@ -42,6 +61,8 @@ export async function openShop(): Promise<Shop> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     paid,
     holdNext: () => new Promise((resolve) => (onPaid = resolve)),
+    bill,
+    holdReplies: (count) => new Promise((onLast) => (held = { last: bill.calls + count, onLast })),
     close() {
       server.close()
       server.closeAllConnections()
@@ -70,6 +91,7 @@ function thinkOf(value: unknown): Reply {
   const textOf = (message: Record<string, unknown> | undefined) => JSON.stringify(message?.['content'] ?? '')
   const question = messages.findLastIndex(({ role }) => role === 'user')
   const order = Number(/\d+/.exec(textOf(messages[question]))?.[0])
+  if (Number.isNaN(order)) return { text: 'Which order?' }
   const results = messages.slice(question).filter(({ role }) => role === 'tool')
   const isTwice = messages.some((message) => message['role'] === 'system' && textOf(message).includes(twice))
   if (results.length < (isTwice ? 2 : 1)) return { call: 'refund_order', order }
@@ -80,7 +102,7 @@ function thinkOf(value: unknown): Reply {
 }
 
 /** Streams a reply as chat completions do. */
-function streamReply(response: ServerResponse, reply: Reply): void {
+function streamReply(response: ServerResponse, reply: Reply, input: number): void {
   const call = 'call' in reply && {
     index: 0,
     id: `call-${Math.random()}`,
@@ -91,7 +113,7 @@ function streamReply(response: ServerResponse, reply: Reply): void {
   const chunk = { id: 'reply', object: 'chat.completion.chunk', created: 0, model: 'script' }
   const choices = [{ index: 0, delta, finish_reason: call ? 'tool_calls' : 'stop' }]
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  for (const part of [{ choices }, { choices: [], usage: { prompt_tokens: 100, completion_tokens: 10 } }])
+  for (const part of [{ choices }, { choices: [], usage: { prompt_tokens: input, completion_tokens: replyTokens } }])
     response.write(`data: ${JSON.stringify({ ...chunk, ...part })}\n\n`)
   response.end('data: [DONE]\n\n')
 }

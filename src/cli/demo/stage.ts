@@ -70,12 +70,15 @@ function createVoice(terminal: Terminal, { json }: DemoOptions): Stage['say'] {
 /** An agent with the tools of the shop, and the script as its model. */
 export function toConfig(
   { url }: Shop,
-  { instructions = 'You refund orders that arrived broken.', effects = {} }: AgentParts = {},
+  { instructions = 'You refund orders that arrived broken.', effects = {}, prices, maxOutputTokens, budgets }: AgentParts = {},
 ): string {
   return JSON.stringify({
     id: 'refunds',
     instructions,
-    llms: { primary: { provider: 'openai-compatible', model: 'script', base_url: `${url}/v1` } },
+    llms: {
+      primary: { provider: 'openai-compatible', model: 'script', base_url: `${url}/v1`, prices, max_output_tokens: maxOutputTokens },
+    },
+    budgets,
     tools: [{ name: 'shop', type: 'openapi', config: { spec: 'shop.json', base_url: url, effects } }],
   })
 }
@@ -84,6 +87,9 @@ interface AgentParts {
   instructions?: string
   /** Effects of operations. Default: `read` for GET, else `write`. */
   effects?: Record<string, 'read' | 'write'>
+  prices?: { input: number; output: number }
+  maxOutputTokens?: number
+  budgets?: object[]
 }
 
 /** Removes the processes and the folder when the command ends, also when the command itself is killed. */
