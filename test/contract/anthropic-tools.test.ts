@@ -153,11 +153,32 @@ test('Anthropic tools: outputs that no run waits for, and outputs with pictures,
     [[asked, { role: 'assistant', content: [use] }], 'messages[1].content[0].id'],
     [[asked, { role: 'assistant', content: [use] }, asked], 'messages[1].content[0].id'],
     [[{ role: 'user', content: [result] }], 'messages[0].content[0].tool_use_id'],
+    [
+      [asked, { role: 'assistant', content: [use] }, { role: 'user', content: [{ ...result, content: [{ type: 'audio' }] }] }],
+      'messages[2].content[0].content[0].type',
+    ],
     [[asked, { role: 'assistant', content: [use] }, { role: 'user', content: [result, result] }], 'messages[2].content[1].tool_use_id'],
   ] as const) {
     const refused = anthropic.messages.create({ ...base, messages: broken as never, tools: [weather] })
     await assert.rejects(refused, (error: Error) => error instanceof Anthropic.BadRequestError && error.message.includes(param), param)
   }
+})
+
+test('Anthropic tools: a tool that a client has found in the meantime is called, by a run of its own', async (t) => {
+  const search = { ...weather, name: 'search', defer_loading: false }
+  const found = ({ body }: ModelServerRequest) =>
+    body.tools.some((tool: { function: { name: string } }) => tool.function.name === 'weather')
+      ? { text: 'It rains.', calls: callOf('weather', { city: 'Bern' }).calls }
+      : { calls: callOf('search', { city: 'Bern' }).calls }
+  const { service, anthropic } = await start(t, { script: found })
+  const first = await anthropic.messages.create({ ...base, messages: [{ role: 'user', content: question }], tools: [search] })
+  const messages = answered(first, [{ type: 'tool_reference', tool_name: 'weather' }])
+  const second = await anthropic.messages.create({ ...base, messages, tools: [search, { ...weather, defer_loading: true }] })
+  assert.deepEqual([second.stop_reason, second.content.at(-1)?.type === 'tool_use' && second.id.endsWith('-1')], ['tool_use', false])
+  const shown: Sent[] = service.model.requests.at(-1)!.body.messages
+  assert.match(shown.find(({ role }) => role === 'tool')!.content, /weather/)
+  const third = await anthropic.messages.create({ ...base, messages: answered(second, 'rain'), tools: [search, weather] })
+  assert.equal(third.id, `${second.id}-1`, 'the same tools, or fewer, go on with the run')
 })
 
 test('Anthropic tools: the choice of tools and every parameter reach the model', async (t) => {

@@ -24,19 +24,20 @@ export interface Conversation {
 
 /** Each call must have its result in the message behind, and each result its call in the message before. */
 export function toConversation(messages: readonly SentMessage[], at: Loc): Conversation {
-  const entries: Entry[] = []
-  let outputs: ToolOutput[] = []
-  let beside: Turn | undefined
+  const locs = messages.map((_, index) => [...at, index, 'content'])
+  const results = messages.map((message, index) => toResults(message, locs[index]!))
+  const conversation: Conversation = { entries: [], outputs: [], beside: undefined }
   for (const [index, message] of messages.entries()) {
-    const loc = [...at, index, 'content']
-    const turn = toTurn(message, loc)
-    const calls = message.role === 'assistant' ? toCalls(blocksOf(message), messages[index + 1], loc) : []
-    outputs = message.role === 'user' ? toOutputs(blocksOf(message), messages[index - 1], loc) : []
-    beside = turn.content !== '' || turn.images.length > 0 || turn.files.length > 0 ? turn : undefined
-    if (calls.length > 0) entries.push({ ...turn, calls })
-    else if (outputs.length === 0 || beside) entries.push(turn)
+    const turn = toTurn(message, locs[index]!)
+    const calls = toCalls(message, results[index + 1] ?? [], locs[index]!)
+    const outputs = results[index]!
+    refuseWithoutCall(outputs, messages[index - 1])
+    const beside = turn.content !== '' || turn.images.length > 0 || turn.files.length > 0 ? turn : undefined
+    if (calls.length > 0) conversation.entries.push({ ...turn, calls })
+    else if (outputs.length === 0 || beside) conversation.entries.push(turn)
+    Object.assign(conversation, { outputs: outputs.map(toToolOutput), beside })
   }
-  return { entries, outputs, beside }
+  return conversation
 }
 
 function blocksOf({ content }: Pick<SentMessage, 'content'>): readonly Block[] {
@@ -74,6 +75,9 @@ function addBlock(turn: Turn, texts: string[], block: Block, at: Loc): void {
         [block.title, block.source, ...textsIn(block.content, [...at, 'content'])].filter((text) => typeof text === 'string').join('\n'),
       )
       return
+    case 'tool_reference':
+      texts.push(`The tool ${toText(block.tool_name, [...at, 'tool_name'])} can be called now.`)
+      return
     case 'tool_result': {
       const { images, files } = resultOf(block, at)
       turn.images.push(...images)
@@ -102,38 +106,49 @@ function resultOf({ content }: Block, at: Loc): Turn {
   return { ...turn, content: turn.content || [...turn.images.map(() => '[image]'), ...turn.files.map(() => '[file]')].join(' ') }
 }
 
-function usesIn(message: SentMessage | undefined): readonly Block[] {
-  return message?.role === 'assistant' ? blocksOf(message).filter(({ type }) => type === 'tool_use') : []
+/** A `tool_result` with its place. */
+interface Result {
+  id: string
+  at: Loc
+  output: string
+  isError: boolean
+}
+
+function toResults(message: SentMessage, at: Loc): Result[] {
+  if (message.role !== 'user') return []
+  return blocksOf(message).flatMap((block, index) => {
+    if (block.type !== 'tool_result') return []
+    const loc = [...at, index]
+    const id = toText(block.tool_use_id, [...loc, 'tool_use_id'])
+    return [{ id, at: loc, output: resultOf(block, loc).content, isError: block.is_error === true }]
+  })
+}
+
+function toToolOutput({ id, output, isError }: Result): ToolOutput {
+  return { callId: toPlainId(id), output, isError }
+}
+
+function refuseWithoutCall(results: readonly Result[], before: SentMessage | undefined): void {
+  const blocks = before?.role === 'assistant' ? blocksOf(before) : []
+  const open = new Set(blocks.flatMap(({ type, id }) => (type === 'tool_use' ? [id] : [])))
+  for (const { id, at } of results)
+    if (!open.delete(id)) throw invalid([...at, 'tool_use_id'], `the message before has no tool_use ${id} without a result`)
 }
 
 /** The calls of a message, with the results in the message behind. */
-function toCalls(blocks: readonly Block[], next: SentMessage | undefined, at: Loc): BroughtCall[] {
-  const results = new Map((next?.role === 'user' ? blocksOf(next) : []).map((block) => [block.tool_use_id, block]))
-  const calls: BroughtCall[] = []
-  for (const [index, { type, id, name, input }] of blocks.entries()) {
-    if (type !== 'tool_use') continue
+function toCalls(message: SentMessage, results: readonly Result[], at: Loc): BroughtCall[] {
+  if (message.role !== 'assistant') return []
+  const outputs = new Map(results.map(({ id, output }) => [id, output]))
+  return blocksOf(message).flatMap(({ type, id: sentId, name: sentName, input }, index) => {
+    if (type !== 'tool_use') return []
     const loc = [...at, index]
-    if (typeof id !== 'string') throw invalid([...loc, 'id'], 'is required', 'missing')
-    if (typeof name !== 'string') throw invalid([...loc, 'name'], 'is required', 'missing')
+    const id = toText(sentId, [...loc, 'id'])
+    const name = toText(sentName, [...loc, 'name'])
     if (isDeeper(input, maxJsonDepth)) throw invalid([...loc, 'input'], 'is nested too deeply')
-    const result = results.get(id)
-    if (!result) throw invalid([...loc, 'id'], `the call ${id} needs a tool_result in the message behind`)
-    results.delete(id)
-    calls.push({ id: toPlainId(id), name, arguments: JSON.stringify(input ?? {}), result: resultOf(result, at).content })
-  }
-  return calls
-}
-
-/** The outputs of a message for the calls in the message before. */
-function toOutputs(blocks: readonly Block[], before: SentMessage | undefined, at: Loc): ToolOutput[] {
-  const open = new Set(usesIn(before).map(({ id }) => id))
-  return blocks.flatMap((block, index) => {
-    if (block.type !== 'tool_result') return []
-    const { tool_use_id: id, is_error: isError } = block
-    const loc = [...at, index]
-    if (typeof id !== 'string') throw invalid([...loc, 'tool_use_id'], 'is required', 'missing')
-    if (!open.delete(id)) throw invalid([...loc, 'tool_use_id'], `the message before has no tool_use ${id} without a result`)
-    return [{ callId: toPlainId(id), output: resultOf(block, loc).content, isError: isError === true }]
+    const result = outputs.get(id)
+    if (result === undefined || !outputs.delete(id))
+      throw invalid([...loc, 'id'], `the call ${id} needs a tool_result in the message behind`)
+    return [{ id: toPlainId(id), name, arguments: JSON.stringify(input ?? {}), result }]
   })
 }
 

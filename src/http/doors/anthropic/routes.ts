@@ -128,12 +128,18 @@ async function openMessage(services: MessagesServices, exchange: Exchange, body:
   return { opening, head: { requestId: request.id, part: wholeRun, ...head }, stream }
 }
 
-/** A text beside the outputs is sent to the run once, however often the request is repeated. */
-function toAnswers({ runs }: MessagesServices, { outputs, message }: MessagesRequest) {
+/**
+ * A text beside the outputs is sent to the run once, however often the request is repeated. A request with a tool that the waiting run does not have
+ * gets a run of its own, which has the tool.
+ */
+function toAnswers({ runs }: MessagesServices, { outputs, message, source }: MessagesRequest) {
+  const tools = source.body.client_tools ?? []
+  const accepts = ({ status, request }: StoredRun) =>
+    status !== 'interrupted' || tools.every(({ name }) => request?.clientTools?.some((tool) => tool.name === name))
   const send = async ({ tenant, owner, requestId, status }: StoredRun) => {
     if (message.trim() === '' || status !== 'interrupted') return
     const id = hash('sha256', JSON.stringify([requestId, outputs.map(({ callId }) => callId), message]))
     await runs.steer({ tenant, owner, requestId }, { id, mode: 'steer', text: message })
   }
-  return { outputs, at: ['body', 'messages'], toId: (callId: string) => `toolu_${callId}`, prepare: send }
+  return { outputs, at: ['body', 'messages'], toId: (callId: string) => `toolu_${callId}`, accepts, prepare: send }
 }

@@ -29,6 +29,7 @@ const block = {
   source: maybe(Type.Union([Source, Type.String({ description: 'The address of a `search_result`.' })])),
   title: maybe(Type.String({ maxLength: 1000, description: 'The name of a document.' })),
   context: maybe(Type.String({ description: 'What a document is about.' })),
+  tool_name: maybe(Type.String({ maxLength: 256, description: 'The tool that a `tool_reference` in a `tool_result` has found.' })),
 }
 
 const InnerBlock = Type.Object({ ...block, content: maybe(Type.Array(TextPart, { maxItems: maxBlocks })) })
