@@ -12,7 +12,7 @@ import { brokenOff, keepFiles, taintOfReply, toSources, withoutOutput } from './
 import { Relay, withText } from './relay.ts'
 import { schemaInstructions } from './structured-answer.ts'
 import { joinTaints, marksOf, taintOfCall, taintOfDescriptions } from './taint.ts'
-import { findTool, fitName, nameTools } from './tool-names.ts'
+import { findTool, fitName, namesOf } from './tool-names.ts'
 import type { Tool } from './tool.ts'
 
 /** How a turn asks the model. */
@@ -88,7 +88,7 @@ function toSourced(taint: Taint): Taint | undefined {
 /** The calls of a reply, each with its decider. `taint`: of the reply itself. */
 function toCalls(requested: ModelReply['toolCalls'], options: LoopOptions, taint: Taint | undefined): ToolCall[] {
   const { tools, modelOptions, newId } = options
-  const toolsByName = nameTools(tools())
+  const toolsByName = namesOf(tools())
   const shown = options.containment && joinTaints(shownBefore(options, options.messages.length), taint)
   // Not every provider can be told to make a single call.
   const taken = modelOptions?.parallelToolCalls === false ? requested.slice(0, 1) : requested
@@ -137,12 +137,25 @@ function optionsOf(options: ModelOptions, messages: readonly Message[], offers: 
   }
 }
 
-/** The offered tools in the form for the model. Names are made over all tools, because the selection may change from turn to turn. */
-export function offersOf(options: LoopOptions, choice?: ToolChoice): ToolOffer[] {
-  const { filters, messages } = options
+/** The offers of all tools of a list, where nothing changes them. */
+const plainOffers = new WeakMap<readonly Tool[], readonly ToolOffer[]>()
+
+/** The offered tools in the form for the model. */
+export function offersOf(options: LoopOptions, choice?: ToolChoice): readonly ToolOffer[] {
   const tools = options.tools()
   if (tools.length === 0) return []
-  const toolsByName = nameTools(tools)
+  const { filters, offered, containment, hasSkills } = options
+  const isPlain = filters.length === 0 && choice === undefined && !offered && !containment && !hasSkills
+  const known = isPlain ? plainOffers.get(tools) : undefined
+  const offers = known ?? toOffers(tools, options, choice)
+  if (isPlain) plainOffers.set(tools, offers)
+  return offers
+}
+
+/** Names are made over all tools, because the selection may change from turn to turn. */
+function toOffers(tools: readonly Tool[], options: LoopOptions, choice: ToolChoice | undefined): ToolOffer[] {
+  const { filters, messages } = options
+  const toolsByName = namesOf(tools)
   const selected = options.offered ? entriesOf(options.offered(tools, messages), toolsByName) : [...toolsByName]
   const isHeldNow = options.containment && heldNow(options)
   const narrowing = options.hasSkills ? narrowingOf(messages) : undefined

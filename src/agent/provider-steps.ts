@@ -6,7 +6,7 @@ import type { ModelEvent, ProviderCall, ModelFile, ModelReply, ModelSource } fro
 import type { Tool } from './tool.ts'
 import { cut, maxStoredOutput } from './run-tool.ts'
 import { joinTaints, marksOf, taintOfCall } from './taint.ts'
-import { findTool, nameTools } from './tool-names.ts'
+import { findTool, namesOf } from './tool-names.ts'
 
 type CallEnd = Extract<ModelEvent, { type: 'call_end' }>
 
@@ -86,7 +86,7 @@ export class ProviderSteps {
   }
 
   private toolOf(name: string): Tool | undefined {
-    return findTool(nameTools(this.options.tools()), name)
+    return findTool(namesOf(this.options.tools()), name)
   }
 }
 

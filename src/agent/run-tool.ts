@@ -4,6 +4,7 @@ import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { JsonObject, JsonValue, ToolImage, Artifact, ReturnedFile, KeepArtifact, JsonSchema } from './messages.ts'
 import type { CallOutcome } from './events.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
+import { TimeLimit } from '../concurrency/time-limit.ts'
 import type { Tool, ToolContext, ShowImage } from './tool.ts'
 
 /** The outcome of one call. `output` is JSON for the caller, `text` the same for the model. */
@@ -60,8 +61,8 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
       images: [...files.images],
     }
   }
-  const timeout = AbortSignal.timeout(Math.ceil(tool.timeoutMs))
-  const signal = AbortSignal.any([options.signal, timeout])
+  const limit = new TimeLimit(options.signal, Math.ceil(tool.timeoutMs))
+  const { signal } = limit
   let isStarted = false
   try {
     signal.throwIfAborted()
@@ -85,9 +86,11 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     return ended(false, output ?? null, 'Done.')
   } catch (error) {
     const pending = signal.aborted ? {} : pendingOf(error, tool, options.context)
-    const reason = options.signal.aborted ? cancelled(tool, isStarted) : timeout.aborted ? timedOut(tool) : messageOf(error)
-    const isCutOff = options.signal.aborted || timeout.aborted
+    const reason = options.signal.aborted ? cancelled(tool, isStarted) : limit.isOver ? timedOut(tool) : messageOf(error)
+    const isCutOff = options.signal.aborted || limit.isOver
     return { ...ended(true, { error: reason }, reason), ...(isCutOff && { cutOff: isStarted ? 'during' : 'before' }), ...pending }
+  } finally {
+    limit.end()
   }
 }
 

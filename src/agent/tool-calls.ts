@@ -6,7 +6,8 @@ import { equalCalls } from './containment.ts'
 import type { Message, Taint, ToolCall, ToolMessage } from './messages.ts'
 import type { CallOptions, Loop } from './options.ts'
 import { cleanTaint } from './taint.ts'
-import { nameTools } from './tool-names.ts'
+import { TimeLimit } from '../concurrency/time-limit.ts'
+import { namesOf } from './tool-names.ts'
 import { reachState } from '../states.ts'
 
 /** Calls of one turn that run at the same time; further reads wait. */
@@ -14,7 +15,7 @@ const maxParallelCalls = 8
 
 /** Checks the calls of a turn, before anything runs. */
 export function prepareCalls(calls: readonly ToolCall[], options: CallOptions): Promise<PreparedCall[]> {
-  const toolsByName = nameTools(options.tools())
+  const toolsByName = namesOf(options.tools())
   return Promise.all(calls.map((call) => prepare(call, toolsByName, options)))
 }
 
@@ -78,7 +79,7 @@ class RunningCalls {
   private readonly maybeDone: ReadonlySet<PreparedCall>
   private readonly options: CallOptions
   private readonly emit: Emit
-  private readonly leaving = new AbortController()
+  private readonly limit: TimeLimit
   /** The executions of calls, in the order of their start. */
   private readonly running = new Map<StartedCall, Promise<void>>()
 
@@ -86,7 +87,8 @@ class RunningCalls {
     this.reads = calls.filter(({ effect }) => effect === 'read')
     this.writes = calls.filter(({ effect }) => effect === 'write')
     this.maybeDone = isResumed ? toMaybeDone(this.writes, options) : new Set()
-    this.options = { ...options, signal: AbortSignal.any([options.signal, this.leaving.signal]) }
+    this.limit = new TimeLimit(options.signal)
+    this.options = { ...options, signal: this.limit.signal }
     this.emit = emit
   }
 
@@ -104,7 +106,7 @@ class RunningCalls {
       }
     } finally {
       // Late events of a tool that ignored its signal are dropped, and agents inside of calls are stopped.
-      this.leaving.abort()
+      this.limit.end()
       await Promise.allSettled(this.running.values())
     }
   }
@@ -202,7 +204,7 @@ class RunningCalls {
 
   /** Emits an event of an agent inside of a call. The agent of a failed run ends by its signal; the call reports the failure. */
   private readonly emitInside: Emit = (event) =>
-    this.leaving.signal.aborted ? undefined : this.emit(event)?.catch(() => this.leaving.abort())
+    this.limit.signal.aborted ? undefined : this.emit(event)?.catch(() => this.limit.end())
 }
 
 /**

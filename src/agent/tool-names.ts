@@ -35,6 +35,15 @@ export function nameTools<T extends Pick<Tool, 'name'>>(tools: readonly T[]): Ma
   return toolsByName
 }
 
+const names = new WeakMap<readonly Tool[], ReadonlyMap<string, Tool>>()
+
+/** `nameTools` for the tools of an agent: a turn asks several times, and the list is replaced where the tools change. */
+export function namesOf(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  let toolsByName = names.get(tools)
+  if (!toolsByName) names.set(tools, (toolsByName = nameTools(tools)))
+  return toolsByName
+}
+
 function freeName(name: string, takenNames: ReadonlySet<string>): string {
   let free = name
   for (let n = 2; takenNames.has(free); n++) free = `${name.slice(0, maxLength - 1 - String(n).length)}_${n}`

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonSchema } from '../agent/messages.ts'
 import { ownMarks } from '../agent/taint.ts'
 import type { Tool } from '../agent/tool.ts'
-import { findTool, fitName, nameTools } from '../agent/tool-names.ts'
+import { findTool, fitName, namesOf } from '../agent/tool-names.ts'
 import { groupsOf, maxOffered } from '../agent/tool-offer.ts'
 import { workflowTypes, type AgentConfig, type WorkflowType } from '../configuration/schema.ts'
 import { ServiceError } from '../errors.ts'
@@ -11,18 +11,22 @@ import { subAgentLimits, type NewSubAgent, type SubAgent, isEntry } from './sub-
 
 /**
  * The tools for sub-agents: to give each of `list` tasks, and to create and end sub-agents of the agent itself. Each is offered only when
- * useful: `create_sub_agent` to an agent with tools, `end_sub_agent` when there is a sub-agent to end.
+ * useful: `create_sub_agent` to an agent with tools, `end_sub_agent` when there is a sub-agent to end. The returned list is another where the tools change.
  */
 export function createSubAgentTools(parent: ParentRun, list: readonly SubAgent[]): () => readonly Tool[] {
   const { may_create: mayCreate, max } = parent.agent.config.sub_agents
   const subAgents = [...list]
-  const create = mayCreate && max > 0 && parent.tools.length > 0 ? createTool(parent, subAgents) : undefined
+  let current: readonly Tool[] | undefined
+  const onChange = () => (current = undefined)
+  const create = mayCreate && max > 0 && parent.tools.length > 0 ? createTool(parent, subAgents, onChange) : undefined
   let end: Tool | undefined
   let delegates: (() => Tool[]) | undefined
-  return () => {
+  return () => (current ??= makeTools())
+
+  function makeTools(): readonly Tool[] {
     const own = create ? [create] : []
     if (subAgents.length === 0) return own
-    if (mayCreate && subAgents.some(({ madeBy }) => madeBy === 'agent')) own.push((end ??= endTool(parent, subAgents)))
+    if (mayCreate && subAgents.some(({ madeBy }) => madeBy === 'agent')) own.push((end ??= endTool(parent, subAgents, onChange)))
     delegates ??= createDelegation(parent, subAgents)
     return [...delegates(), ...own]
   }
@@ -38,8 +42,8 @@ const newTexts = {
   objective: text('Its goal, as it is told itself.', subAgentLimits.objective),
 }
 
-function createTool(parent: ParentRun, list: SubAgent[]): Tool {
-  const toolsByName = nameTools(parent.tools)
+function createTool(parent: ParentRun, list: SubAgent[], onChange: () => void): Tool {
+  const toolsByName = namesOf(parent.tools)
   return {
     ...traits,
     name: 'create_sub_agent',
@@ -52,6 +56,7 @@ function createTool(parent: ParentRun, list: SubAgent[]): Tool {
       const { caller, subAgents } = parent
       const subAgent = await reportFaults(parent, () => subAgents.create(caller, toNew(input, toolsByName, parent.agent.config), 'agent'))
       list.push(subAgent)
+      onChange()
       return `Created. Give it tasks with ${fitName(`sub_agent:${subAgent.name}`)}.`
     },
   }
@@ -83,7 +88,7 @@ function toCreateSchema(config: AgentConfig, choices: string): JsonSchema {
   return schema
 }
 
-function endTool(parent: ParentRun, list: SubAgent[]): Tool {
+function endTool(parent: ParentRun, list: SubAgent[], onChange: () => void): Tool {
   return {
     ...traits,
     name: 'end_sub_agent',
@@ -96,6 +101,7 @@ function endTool(parent: ParentRun, list: SubAgent[]): Tool {
       if (!subAgent) throw new Error(`You have created no sub-agent ${String(name)}.`)
       await reportFaults(parent, () => parent.subAgents.terminate(parent.caller, subAgent.id))
       list.splice(list.indexOf(subAgent), 1)
+      onChange()
       return 'Ended.'
     },
   }

@@ -164,11 +164,10 @@ export function toRequestBody(settings: RequestSettings, wanted: ModelRequest, f
   // A tool that the provider runs has no form on this wire.
   const tools = request.tools.filter((tool) => !tool.provider)
   const isStrictly = settings.strictTools === true && !quirks.refusesStrict
-  return JSON.stringify({
+  const body = JSON.stringify({
     ...(settings.extraBody && extraFields(settings.extraBody)),
     model: settings.model,
     messages: toWireMessages(dialect, request, { identity: settings, quirks }),
-    tools: tools.length > 0 ? tools.map((tool) => toWireTool(tool, isStrictly)) : undefined,
     ...(tools.length > 0 && {
       tool_choice: typeof choice === 'object' ? { type: 'function', function: { name: choice.name } } : choice,
       parallel_tool_calls: options.parallelToolCalls,
@@ -186,6 +185,7 @@ export function toRequestBody(settings: RequestSettings, wanted: ModelRequest, f
     ...(isStopped ? form.dialect.toReasoning({ effort: 'none' }) : toReasoning(settings, options, form.dialect)),
     response_format: responseSchema && toResponseFormat({ responseSchema, tools }, ability),
   })
+  return tools.length === 0 ? body : `${body.slice(0, -1)},"tools":[${tools.map((tool) => toWireTool(tool, isStrictly)).join()}]}`
 }
 
 const ownFieldNames = new Set(ownFields)
@@ -203,10 +203,22 @@ function toReasoning(settings: RequestSettings, options: ModelOptions, dialect: 
   return dialect.toReasoning({ effort: settings.efforts ? fitEffort(reasoningEffort, settings.efforts) : reasoningEffort, tokens, summary })
 }
 
-function toWireTool({ name, description, schema }: ToolOffer, isStrictly: boolean): object {
+interface WireTool extends Pick<ToolOffer, 'name' | 'description'> {
+  isStrictly: boolean
+  json: string
+}
+
+/** The last JSON text of a tool, by its schema, which lives as long as the tool: most requests of an agent offer the same tools. */
+const wireTools = new WeakMap<ToolOffer['schema'], WireTool>()
+
+function toWireTool({ name, description, schema }: ToolOffer, isStrictly: boolean): string {
+  const last = wireTools.get(schema)
+  if (last?.name === name && last.description === description && last.isStrictly === isStrictly) return last.json
   const parameters = toolSchemas.get(schema) ?? toToolSchema(schema)
   const strict = isStrictly && isStrict(parameters) ? { strict: true } : {}
-  return { type: 'function', function: { name, description, parameters, ...strict } }
+  const json = JSON.stringify({ type: 'function', function: { name, description, parameters, ...strict } })
+  wireTools.set(schema, { name, description, isStrictly, json })
+  return json
 }
 
 /**

@@ -42,21 +42,16 @@ export function emptyProgress(turn: Turn): Progress {
     iterations: 0,
     usage: { models: [], thoughts: [] },
     steps: [],
-    startedBefore: new Map(),
     results: [],
-    cutOff: new Set(),
-    openCalls: new Map(),
     nested: [],
     suspensions: [],
     completeEvents: 0,
     deliveries: 0,
     end: { reason: 'error' },
-    decisions: new Map(),
     checkpoints: 0,
     storedMessages: 0,
     storedEvents: 0,
     storedUsage: { models: 0, thoughts: 0 },
-    storedResults: new Set(),
     storedNested: 0,
     storedSuspensions: 0,
     storedRecords: 0,
@@ -111,7 +106,7 @@ export async function loadProgress(
 async function loadCheckpoints(run: LiveRun, progress: Progress, store: ExecutionStore): Promise<void> {
   const checkpoints = await run.times.during('store', () => store.checkpoints(run.key))
   restore(run, progress, checkpoints)
-  for (const callId of callsWithoutEnd(progress)) progress.openCalls.set(callId, 'before')
+  for (const callId of callsWithoutEnd(progress)) (progress.openCalls ??= new Map()).set(callId, 'before')
   for (const { containment } of checkpoints) if (containment) holdTo(progress, containment)
   reachState(checkpoints.length > 0 ? 'resumed-with-progress' : 'resumed-without-progress')
   if (callsWithoutResult(progress.messages).length > 0) reachState('resumed-in-tool')
@@ -131,7 +126,7 @@ function callsWithoutEnd({ messages, ownFrom, nested }: Progress): Set<string> {
 /** The refusal of a budget whose limit a person has not raised. */
 function refusalIn({ log }: LiveRun, { decisions }: Progress): BudgetSpent | undefined {
   const waits = [...log.events].flatMap((event) => (event.type === 'interrupt' ? event.calls.filter(({ by }) => by === 'budget') : []))
-  const rejected = waits.find(({ callId }) => decisions.get(callId)?.decision === 'reject')
+  const rejected = waits.find(({ callId }) => decisions?.get(callId)?.decision === 'reject')
   return rejected && toRefusal(rejected)
 }
 
@@ -203,7 +198,7 @@ export function agentOptions(
     showImage: model.seesImages
       ? (...image: Parameters<ShowImage>) => (show ??= createShowImage(key, images, ownResultImages(progress)))(...image)
       : undefined,
-    decisionFor: (callId: string) => progress.decisions.get(callId),
+    decisionFor: (callId: string) => progress.decisions?.get(callId),
     suspensionOf: (callId: string) => progress.suspensions.findLast((suspension) => suspension.callId === callId),
     stopReason: () => reasonOfStop(run),
     now,
@@ -218,8 +213,14 @@ export function agentOptions(
     onFault: (error: unknown) => onFault(run, error),
   }
   const subAgentTools = createSubAgentTools(surroundings, list)
-  // Sub-agents do not get the tools of the client.
-  const allTools = () => [...tools, ...subAgentTools(), ...progress.clientTools]
+  let ofSubAgents: readonly Tool[] | undefined
+  let all: readonly Tool[] = []
+  // The list stays the same while the tools do. Sub-agents do not get the tools of the client.
+  const allTools = () => {
+    const current = subAgentTools()
+    if (current !== ofSubAgents) all = [...tools, ...(ofSubAgents = current), ...progress.clientTools]
+    return all
+  }
   return {
     ...common,
     workflow:
