@@ -150,11 +150,12 @@ const keepAliveMs = 72_000
 
 /** Logs one line per request with ids and never content, and meters the request. */
 function logRequests(app: FastifyInstance, meter: ServerOptions['meter']): void {
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const { method, routeOptions, principal } = request
     const ms = Math.round(reply.elapsedTime)
     meter(method, routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
     const caller = principal && { tenant: principal.tenant, sub: principal.sub }
     request.log.info({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms, ...caller }, 'request')
+    done()
   })
 }

@@ -72,10 +72,10 @@ export function targetOf({ tool, by }: { tool: string; by?: PendingCall['by'] })
 export function actsOf(event: TurnEvent | ResultEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): RunActs | undefined {
   const { starts } = event
   const ended = event.type === 'result' ? event : undefined
-  const openIn = ended && progress.openCalls.get(ended.message.callId)
+  const openIn = ended && progress.openCalls?.get(ended.message.callId)
   if (!starts && !openIn && !ended?.refusedFor) return undefined
   if (!isAudited(run.agent)) return undefined
-  if (starts) progress.openCalls.set(starts.callId, 'here')
+  if (starts) keepOpen(progress, starts.callId)
   const context = { ...deps, key: run.key, agent: run.agent }
   const others = () => [
     ...(ended?.refusedFor ? [toRefused(context, ended, ended.refusedFor)] : []),
@@ -88,10 +88,15 @@ export function actsOf(event: TurnEvent | ResultEvent, run: LiveRun, progress: P
   return (open) => [...open.filter((call) => call.callId === callId).map((call) => toEnded(context, call, outcome)), ...others()]
 }
 
+function keepOpen(progress: Progress, callId: string): void {
+  progress.openCalls ??= new Map()
+  progress.openCalls.set(callId, 'here')
+}
+
 /** The start of an approved call, with the salt of the approval, so that the hashes of both can be compared. */
 export function actsOfApproved(event: ApprovedStartEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): RunActs | undefined {
   if (!isAudited(run.agent)) return undefined
-  progress.openCalls.set(event.callId, 'here')
+  keepOpen(progress, event.callId)
   return [toStarted({ ...deps, key: run.key, agent: run.agent }, event, event.salt)]
 }
 

@@ -164,7 +164,7 @@ function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Ex
       deps.observer?.saw(run, event)
       if (isCall(event.step) && !event.step.isOfProvider) run.times.begin('tools')
       // Readers pair starts with ends: a start from before the takeover is not repeated.
-      if (progress.startedBefore.has(event.step.id)) return undefined
+      if (progress.startedBefore?.has(event.step.id)) return undefined
       run.log.append(event)
       return waitForReaders(run, deps)
     case 'step_end':
@@ -241,7 +241,7 @@ function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, deps: 
   run.trace.endCall(message.callId, now())
   if (run.signal.aborted && message.isError) {
     progress.results.push(message)
-    progress.cutOff.add(message.callId)
+    progress.cutOff = (progress.cutOff ?? new Set()).add(message.callId)
     run.trace.cutOff(message.callId)
     return undefined
   }
@@ -261,7 +261,7 @@ async function storeResult(
   { store, acts }: { store: ExecutionStore; acts: RunActs | undefined },
 ): Promise<void> {
   await checkpoint(run, progress, store, { type: 'step_end', step: withLoggedStart(step, progress) }, { acts })
-  progress.openCalls.delete(message.callId)
+  progress.openCalls?.delete(message.callId)
 }
 
 /** Stores the bytes of pictures before a message refers to the pictures. */
@@ -277,7 +277,7 @@ function keepImages(message: Message, run: LiveRun, { turn }: Progress, store: E
 
 /** The step with the start time that readers have received. */
 function withLoggedStart(step: Step, { startedBefore }: Progress): Step {
-  const startedAt = startedBefore.get(step.id)
+  const startedAt = startedBefore?.get(step.id)
   return startedAt === undefined ? step : { ...step, startedAt }
 }
 

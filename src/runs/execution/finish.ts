@@ -130,7 +130,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: nu
     tools: steps.length === 0 ? [] : toolsOf(steps),
     settlements: run.meter && settlementsOf(run.meter),
     // Where the checkpoints could not be read, the ledger knows whether calls are open.
-    acts: progress.openCalls.size > 0 || (run.fence > 1 && !progress.isRestored) ? actsAtEnd(run, deps) : undefined,
+    acts: (progress.openCalls?.size ?? 0) > 0 || (run.fence > 1 && !progress.isRestored) ? actsAtEnd(run, deps) : undefined,
   }
 }
 

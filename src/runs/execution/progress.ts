@@ -37,13 +37,13 @@ export interface Progress {
   usage: UsageSoFar
   steps: Step[]
   /** Start times (epoch milliseconds, by id) of steps from before a takeover whose end is not in the log. */
-  startedBefore: Map<string, number>
+  startedBefore?: Map<string, number>
   /** Results of the current turn. All results move to `messages`, in the order of the calls, when the turn is complete. */
   results: ToolMessage[]
   /** Calls that were aborted with the run. The results are unknown, so a resumed run has no result of these calls. */
-  cutOff: Set<string>
+  cutOff?: Set<string>
   /** Calls that may have a start in the ledger and no end: started in this process, or before. */
-  openCalls: Map<string, 'here' | 'before'>
+  openCalls?: Map<string, 'here' | 'before'>
   /** Messages of agents inside of tool calls. */
   nested: NestedMessage[]
   /** Calls that were suspended; the last entry of a call counts. */
@@ -58,13 +58,13 @@ export interface Progress {
   /** Absent: containment is not configured. */
   containment?: Containment
   /** Decisions by call id. */
-  decisions: ReadonlyMap<string, Decision>
+  decisions?: ReadonlyMap<string, Decision>
   // Watermarks of the checkpoints.
   checkpoints: number
   storedMessages: number
   storedEvents: number
   storedUsage: { models: number; thoughts: number }
-  storedResults: Set<string>
+  storedResults?: Set<string>
   storedNested: number
   storedSuspensions: number
   storedRecords: number
@@ -130,7 +130,11 @@ export async function storeNext(
   progress.storedSuspensions = upTo.suspensions
   progress.storedRecords += trace.length
   progress.storedEvents += events.length
-  for (const message of data.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
+  keepStoredResults(progress, data.messages)
+}
+
+function keepStoredResults(progress: Progress, messages: readonly Message[]): void {
+  for (const message of messages) if (message.role === 'tool') (progress.storedResults ??= new Set()).add(message.callId)
 }
 
 /** What model calls did cost since the last commit; undefined for nothing. */
@@ -145,7 +149,7 @@ export function hasUnstored(progress: Progress): boolean {
 }
 
 function unstored({ messages, storedMessages, results, storedResults, cutOff }: Progress): Message[] {
-  const knownResults = new Set([...storedResults, ...cutOff])
+  const knownResults = new Set([...(storedResults ?? []), ...(cutOff ?? [])])
   return [...messages.slice(storedMessages), ...results].filter((message) => {
     if (message.role !== 'tool') return true
     if (knownResults.has(message.callId)) return false
@@ -168,14 +172,15 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   }
   const events = checkpoints.flatMap((stored) => fromCompact(stored.events))
   run.log.restore(events, restoredAtOf(run, checkpoints, events.length))
+  const startedBefore = (progress.startedBefore = new Map<string, number>())
   for (const event of events) {
     if (event.type === 'user_message') progress.deliveries++
-    if (event.type === 'step_start') progress.startedBefore.set(event.step.id, event.step.startedAt)
+    if (event.type === 'step_start') startedBefore.set(event.step.id, event.step.startedAt)
     if (event.type !== 'step_end') continue
-    progress.startedBefore.delete(event.step.id)
+    startedBefore.delete(event.step.id)
     progress.steps.push(event.step)
   }
-  for (const message of progress.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
+  keepStoredResults(progress, progress.messages)
   progress.checkpoints = checkpoints.length
   progress.storedMessages = progress.messages.length
   progress.storedEvents = events.length
