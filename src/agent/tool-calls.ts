@@ -203,8 +203,7 @@ class RunningCalls {
   private readonly earlierMessages = (callId: string): readonly Message[] => this.options.earlierMessages?.(callId) ?? []
 
   /** Emits an event of an agent inside of a call. The agent of a failed run ends by its signal; the call reports the failure. */
-  private readonly emitInside: Emit = (event) =>
-    this.limit.signal.aborted ? undefined : this.emit(event)?.catch(() => this.limit.end())
+  private readonly emitInside: Emit = (event) => (this.limit.signal.aborted ? undefined : this.emit(event)?.catch(() => this.limit.end()))
 }
 
 /**
