@@ -14,7 +14,8 @@ interface DescribedRoute {
 }
 
 /** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */
-function describeRoute({ schema, url, route }: DescribedRoute): { schema: Schema; url: string } {
+function describeRoute({ schema: validated, url, route }: DescribedRoute, replies: Replies): { schema: Schema; url: string } {
+  const schema: DescribedRoute['schema'] = { ...validated, response: replies.get(route) ?? {} }
   if (schema['hide']) return { schema, url }
   const { text, parameters, prefilled, examples, requests, ...stated } = schema as Schema & OperationText
   const [method = 'GET'] = [route.method].flat()
@@ -231,8 +232,12 @@ const securitySchemes = {
   },
 } as const
 
+/** The schemas of the replies of a route. Fastify would compile a serializer for each, which takes a megabyte, and no route uses any. */
+type Replies = WeakMap<RouteOptions, Record<string, Schema>>
+
 /** Registers the OpenAPI plugin. Only routes that are registered afterwards appear in the document. */
 export async function documentRoutes(app: App, { version }: DocsOptions): Promise<void> {
+  const replies: Replies = new WeakMap()
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -240,8 +245,14 @@ export async function documentRoutes(app: App, { version }: DocsOptions): Promis
       components: { securitySchemes },
       security: [{ key: [] }, { bearer: [] }],
     },
-    transform: (described) => describeRoute(described as unknown as DescribedRoute) as never,
+    transform: (described) => describeRoute(described as unknown as DescribedRoute, replies) as never,
     transformObject: (document) => ('openapiObject' in document ? withReferences(document.openapiObject) : document.swaggerObject) as never,
+  })
+  app.addHook('onRoute', (route) => {
+    const { response, ...schema } = route.schema ?? {}
+    if (response === undefined) return
+    replies.set(route, response as Record<string, Schema>)
+    route.schema = schema
   })
 }
 

@@ -82,6 +82,8 @@ export function createServer({
     },
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
+    // Each route is a plugin, and would start a timer.
+    pluginTimeout: 0,
     rewriteUrl: (request) => (hasPrefix || request.headers['x-forwarded-prefix'] !== undefined ? stripPrefix(request) : request.url!),
     forceCloseConnections: 'idle',
     // The router reports paths that cannot be decoded or exceed `maxParamLength` before any hook runs.
