@@ -12,11 +12,14 @@ export interface ConversationStore {
   metadata(session: SessionRecord): Promise<Metadata>
   /** False where the session was deleted. */
   setMetadata(session: SessionRecord, metadata: Metadata): Promise<boolean>
-  /** Appends messages and returns the index of the first one. Throws `session_busy` while a run has the session; undefined for a deleted session. */
+  /**
+   * Appends messages and returns the index of the first one. Throws `session_busy` while a run has the session, and `session_exists` where the session
+   * has messages and `isFirst` is set; undefined for a deleted session.
+   */
   append(
     session: SessionRecord,
     messages: readonly SessionMessage[],
-    change: { now: number; checkpointId: string; shortName: string },
+    change: { now: number; checkpointId: string; shortName: string; isFirst?: boolean },
   ): Promise<number | undefined>
 }
 
@@ -56,8 +59,11 @@ export interface Conversations {
    * the caller has another session of the id.
    */
   bring(principal: Principal, brought: BroughtSession): Promise<SessionRecord>
-  /** Appends messages and returns the index of the first one; undefined for a deleted session. Throws `session_busy`. */
-  append(session: SessionRecord, messages: readonly SessionMessage[]): Promise<number | undefined>
+  /**
+   * Appends messages and returns the index of the first one; undefined for a deleted session. Throws `session_busy`, and with `isFirst`
+   * `session_exists` where the session has messages.
+   */
+  append(session: SessionRecord, messages: readonly SessionMessage[], options?: { isFirst: boolean }): Promise<number | undefined>
   metadata: ConversationStore['metadata']
   setMetadata: ConversationStore['setMetadata']
 }
@@ -100,7 +106,8 @@ export function createConversations({ store, sessions, nameOf, newId, now }: Con
       return known
     },
 
-    append: (session, messages) => store.append(session, messages, { now: now(), checkpointId: newId(), shortName: shortNameOf(messages) }),
+    append: (session, messages, { isFirst } = { isFirst: false }) =>
+      store.append(session, messages, { now: now(), checkpointId: newId(), shortName: shortNameOf(messages), isFirst }),
     metadata: store.metadata,
     setMetadata: store.setMetadata,
   }
@@ -126,6 +133,6 @@ async function isRepeat(
   })
 }
 
-function sessionExists(sessionId: string): ServiceError {
+export function sessionExists(sessionId: string): ServiceError {
   return new ServiceError('session_exists', `The caller has a session ${sessionId} already.`)
 }

@@ -2,6 +2,7 @@ import type { Owner } from '../access/owner.ts'
 import { isAdmin, type Principal } from '../access/permissions.ts'
 import type { AuditReads } from '../audit/reads.ts'
 import { invalid, ServiceError } from '../errors.ts'
+import { sessionExists } from './conversations.ts'
 import type { SessionStore } from './session-store.ts'
 
 /** Deletes and forks sessions. */
@@ -11,8 +12,11 @@ export interface SessionChanges {
    * caller's own.
    */
   remove(principal: Principal, sessionId: string): Promise<void>
-  /** Creates a session of the caller with the messages before `messageIndex`; returns the new id. */
-  fork(principal: Principal, sessionId: string, messageIndex: number): Promise<string>
+  /**
+   * Creates a session of the caller with the messages before `messageIndex`; returns the new id, which is `forkId` if given. Throws `session_exists`
+   * where the caller has a session of this id.
+   */
+  fork(principal: Principal, sessionId: string, messageIndex: number, forkId?: string): Promise<string>
 }
 
 /** Hooks for data stored under a session's key by other parts. Each hook must be idempotent. */
@@ -54,18 +58,19 @@ export function createSessionChanges({ store, reads, runs, hooks, wake, newId, n
       await runs.stopDeleted(principal, sessionId)
     },
 
-    async fork(principal, sessionId, messageIndex) {
+    async fork(principal, sessionId, messageIndex, forkId = newId()) {
       const source = await store.find(principal, sessionId, { anyOwner: isAdmin(principal) })
       if (!source) throw unknown(sessionId)
       if (messageIndex > source.messageCount) throw tooFar(source.messageCount)
       if (source.owner !== principal.owner) await reads.read(principal, `session:${sessionId}`)
       const { tenant, owner } = principal
-      const fork = { tenant, owner, sessionId: newId(), key: newId(), checkpointId: newId(), messageIndex, now: now() }
+      const fork = { tenant, owner, sessionId: forkId, key: newId(), checkpointId: newId(), messageIndex, now: now() }
       try {
         for (const hook of hooks) await hook.onForked(tenant, source.key, fork.key)
         const forked = await store.fork(source, fork)
         if (forked === 'unknown') throw unknown(sessionId)
         if (forked === 'too_far') throw tooFar(messageIndex - 1)
+        if (forked === 'taken') throw sessionExists(forkId)
       } catch (error) {
         // Data that cannot be removed now only takes up space: no caller can reach it.
         await Promise.allSettled(hooks.map((hook) => hook.onDeleted(tenant, fork.key)))

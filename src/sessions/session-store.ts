@@ -18,8 +18,8 @@ export interface SessionStore {
    * content. Adds the job that calls the deletion hooks. False when there is no such session.
    */
   remove(caller: Owner, sessionId: string, deletion: { jobId: string; now: number; acting?: Acting }): Promise<boolean>
-  /** Creates a session from the messages before an index. `too_far`: the session has fewer messages. */
-  fork(source: SessionRecord, fork: NewFork): Promise<'done' | 'unknown' | 'too_far'>
+  /** Creates a session from the messages before an index. `too_far`: the session has fewer messages. `taken`: the owner has a session of the new id. */
+  fork(source: SessionRecord, fork: NewFork): Promise<'done' | 'unknown' | 'too_far' | 'taken'>
 }
 
 export interface NewFork extends Owner {

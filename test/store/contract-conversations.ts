@@ -29,6 +29,8 @@ function registerConversationContract(database: () => Database): void {
     const change = { now: hour + 1, checkpointId: randomUUID(), shortName: 'ignored' }
     assert.equal(await conversations.append(session, [first, first], change), 1)
     assert.equal((await sessions.messages(tenant, session.key)).length, 3)
+    await assert.rejects(conversations.append(session, [first], { ...change, isFirst: true }), { code: 'session_exists' })
+    assert.equal((await sessions.find({ tenant, owner }, 'made', { anyOwner: false }))!.messageCount, 3)
     const begun = await store.begin(newRun({ tenant, owner, sessionId: 'made' }))
     assert.ok(begun.kind === 'running' && begun.turn.messageIndex === 3)
     await assert.rejects(conversations.append(session, [first], change), { code: 'session_busy' })

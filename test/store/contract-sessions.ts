@@ -270,6 +270,7 @@ function registerFork(
       [2, 2, summary, 'hello'],
       [4, 2, summary, 'hello'],
     ])
+    assert.equal(await sessions.fork(from, { ...newFork(tenant, 1), sessionId: 'fork 2' }), 'taken')
     assert.equal(await sessions.fork(from, newFork(tenant, 5)), 'too_far')
     await sessions.remove({ tenant, owner }, 's', { jobId: randomUUID(), now: hour })
     assert.equal(await sessions.fork(from, newFork(tenant, 1)), 'unknown')

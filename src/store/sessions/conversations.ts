@@ -64,7 +64,7 @@ export function createConversationStore({ db, forTenant }: Database): Conversati
         return (await query(connection, update.returning('key'))).rows.length > 0
       }),
 
-    append: (session, messages, { now, checkpointId, shortName }) =>
+    append: (session, messages, { now, checkpointId, shortName, isFirst }) =>
       forTenant(session.tenant).unit(async (connection) => {
         // The update locks the session, so that no run begins in between.
         const grown = updateOf(session).set({
@@ -78,6 +78,8 @@ export function createConversationStore({ db, forTenant }: Database): Conversati
         if (!row) return undefined
         if (row.active_run !== null) throw new ServiceError('session_busy', `Session ${session.sessionId} is busy with another request.`)
         const first = row.message_count - messages.length
+        if (isFirst && first > 0)
+          throw new ServiceError('session_exists', `Session ${session.sessionId} has messages, which cannot be changed: fork the session.`)
         await insertMessages(connection, session, first, messages)
         return first
       }),

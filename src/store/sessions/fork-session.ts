@@ -13,7 +13,7 @@ export async function forkSession(
   connection: Connection,
   origin: SessionRecord,
   fork: NewFork,
-): Promise<'done' | 'unknown' | 'too_far'> {
+): Promise<'done' | 'unknown' | 'too_far' | 'taken'> {
   const { tenant, messageIndex } = fork
   // Locks the source, so that no run removes a partial answer and no caller deletes the session in between.
   const lock = db
@@ -41,7 +41,12 @@ export async function forkSession(
     created_at: fork.now,
     updated_at: fork.now,
   }
-  await query(connection, db.insertInto('sessions').values(session))
+  const insert = db.insertInto('sessions').values(session)
+  const { changes } = await query(
+    connection,
+    insert.onConflict((conflict) => conflict.doNothing()),
+  )
+  if (changes === 0) return 'taken'
   await copyMessages(db, connection, origin.key, fork)
   return 'done'
 }
