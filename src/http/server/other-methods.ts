@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { ServiceError } from '../../errors.ts'
+import type { ErrorShape } from './error-reply.ts'
 
 interface PathMethods {
   methods: Set<string>
   pattern: RegExp
   hasParameters: boolean
+  errorShape: ErrorShape | undefined
 }
 
 /** `hide` keeps the routes out of the OpenAPI document. */
@@ -17,16 +19,17 @@ const methodsOf = new WeakMap<FastifyInstance, Map<string, PathMethods>>()
 export function withOtherMethods(app: FastifyInstance, register: (app: FastifyInstance) => void): void {
   const paths = new Map<string, PathMethods>()
   let isCollecting = true
-  app.addHook('onRoute', ({ url, method }) => {
+  app.addHook('onRoute', ({ url, method, config }) => {
     if (!isCollecting) return
-    const path = paths.get(url) ?? { methods: new Set(), pattern: toPattern(url), hasParameters: /(?<!:):(?!:)|\*/.test(url) }
+    const errorShape = config?.errorShape
+    const path = paths.get(url) ?? { methods: new Set(), pattern: toPattern(url), hasParameters: /(?<!:):(?!:)|\*/.test(url), errorShape }
     for (const name of [method].flat()) path.methods.add(name)
     paths.set(url, path)
   })
   register(app)
   isCollecting = false
   methodsOf.set(app, paths)
-  for (const [url, { methods }] of paths) refuseMethodsOfParameters(app, url, methods)
+  for (const [url, path] of paths) refuseMethodsOfParameters(app, url, path)
 }
 
 /** The error for a request without a route: 405 with an `allow` header if the path has routes of other methods; otherwise undefined. */
@@ -45,7 +48,7 @@ function refusalOf(request: FastifyRequest, reply: FastifyReply, methods: Readon
 }
 
 /** `/sessions/search` must not be served by a route of `/sessions/:session_id` with another method. */
-function refuseMethodsOfParameters(app: FastifyInstance, url: string, methods: ReadonlySet<string>): void {
+function refuseMethodsOfParameters(app: FastifyInstance, url: string, { methods, errorShape }: PathMethods): void {
   const others = [...methodsOf.get(app)!].filter(([other, { pattern }]) => other !== url && pattern.test(url))
   const method = [...new Set(others.flatMap(([, path]) => [...path.methods]))].filter((name) => !methods.has(name))
   if (method.length === 0) return
@@ -53,7 +56,7 @@ function refuseMethodsOfParameters(app: FastifyInstance, url: string, methods: R
     method,
     url,
     schema: hidden,
-    config: { access: 'public' },
+    config: { access: 'public', ...(errorShape && { errorShape }) },
     // The hook refuses the request before its body is read.
     onRequest: async (request, reply) => {
       throw refusalOf(request, reply, methods)
