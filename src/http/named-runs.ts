@@ -6,6 +6,7 @@ import { ServiceError } from '../errors.ts'
 import type { RunStore, StoredRun } from '../runs/run-store.ts'
 import { createFindRunKey } from '../runs/run-view.ts'
 import { isReadable, type RunKey } from '../runs/run.ts'
+import type { Runs } from '../runs/runs.ts'
 import { Id } from './schemas/shared.ts'
 import { principalOf } from './server/authenticate.ts'
 
@@ -65,4 +66,11 @@ export async function findReadable(store: Pick<RunStore, 'find'>, key: RunKey): 
 
 export function noRun({ requestId }: RunKey): ServiceError {
   return new ServiceError('not_found', `There is no run ${requestId}.`)
+}
+
+/** Cancels a run, unless the run has ended. */
+export async function endRun(runs: Pick<Runs, 'cancel'>, run: RunKey): Promise<void> {
+  await runs.cancel(run).catch((error: unknown) => {
+    if (!(error instanceof ServiceError && error.code === 'run_ended')) throw error
+  })
 }

@@ -151,6 +151,40 @@ const openAiRoutes = [
   ['DELETE', '/v1/files/{file_id}', 'chat'],
 ] as const
 
+/** Paths whose errors have the shape of LangGraph's Agent Server. */
+const langGraphRoutes = [
+  ['POST', '/langgraph/assistants/search', 'metadata.read'],
+  ['POST', '/langgraph/assistants/count', 'metadata.read'],
+  ['GET', '/langgraph/assistants/{assistant_id}', 'metadata.read'],
+  ['GET', '/langgraph/assistants/{assistant_id}/schemas', 'metadata.read'],
+  ['GET', '/langgraph/assistants/{assistant_id}/graph', 'metadata.read'],
+  ['POST', '/langgraph/threads', 'sessions.write'],
+  ['POST', '/langgraph/threads/search', 'sessions.read'],
+  ['POST', '/langgraph/threads/count', 'sessions.read'],
+  ['GET', '/langgraph/threads/{thread_id}', 'sessions.read'],
+  ['PATCH', '/langgraph/threads/{thread_id}', 'sessions.write'],
+  ['DELETE', '/langgraph/threads/{thread_id}', 'sessions.write'],
+  ['POST', '/langgraph/threads/{thread_id}/copy', 'sessions.write'],
+  ['GET', '/langgraph/threads/{thread_id}/state', 'sessions.read'],
+  ['POST', '/langgraph/threads/{thread_id}/state', 'sessions.write'],
+  ['GET', '/langgraph/threads/{thread_id}/state/{checkpoint_id}', 'sessions.read'],
+  ['POST', '/langgraph/threads/{thread_id}/state/checkpoint', 'sessions.read'],
+  ['GET', '/langgraph/threads/{thread_id}/history', 'sessions.read'],
+  ['POST', '/langgraph/threads/{thread_id}/history', 'sessions.read'],
+  ['POST', '/langgraph/threads/{thread_id}/runs', 'chat'],
+  ['POST', '/langgraph/threads/{thread_id}/runs/stream', 'chat'],
+  ['POST', '/langgraph/threads/{thread_id}/runs/wait', 'chat'],
+  ['POST', '/langgraph/runs/stream', 'chat'],
+  ['POST', '/langgraph/runs/wait', 'chat'],
+  ['GET', '/langgraph/threads/{thread_id}/runs', 'runs.read'],
+  ['GET', '/langgraph/threads/{thread_id}/runs/{run_id}', 'runs.read'],
+  ['GET', '/langgraph/threads/{thread_id}/runs/{run_id}/join', 'runs.read'],
+  ['GET', '/langgraph/threads/{thread_id}/runs/{run_id}/stream', 'runs.read'],
+  ['GET', '/langgraph/runs/{run_id}/stream', 'runs.read'],
+  ['POST', '/langgraph/threads/{thread_id}/runs/{run_id}/cancel', 'runs.write'],
+  ['POST', '/langgraph/runs/cancel', 'runs.write'],
+] as const
+
 const publicRoutes = [
   '/.well-known/agent-card.json',
   '/.well-known/oauth-protected-resource',
@@ -161,6 +195,8 @@ const publicRoutes = [
   '/core/v1/artifacts/{folder}/{id}',
   '/health',
   '/health/ready',
+  '/langgraph/info',
+  '/langgraph/ok',
   '/openapi.json',
 ]
 
@@ -219,7 +255,7 @@ test('Access: every operation of the OpenAPI document needs the permission of it
   const open = described.filter(({ isPublic }) => isPublic).map(({ path }) => path)
   assert.deepEqual([...new Set(open)].toSorted(), publicRoutes)
   const closed = described.filter(({ isPublic }) => !isPublic).map(({ name }) => name)
-  const all = [...routes, ...openAiRoutes, ...a2aRoutes]
+  const all = [...routes, ...openAiRoutes, ...a2aRoutes, ...langGraphRoutes]
   assert.deepEqual(closed.toSorted(), all.map(([method, path]) => `${method} ${path}`).toSorted())
   for (const role of ['viewer', 'user', 'operator', 'admin', 'auditor']) {
     const client = await as({ sub: role, roles: [role] })
@@ -237,7 +273,7 @@ test('Access: a route accepts exactly the permissions that the table lists for i
   const { as } = await startService(t, { script: {}, config: { access: { roles } } })
   for (const permission of permissions) {
     const client = await as({ sub: permission, roles: [permission] })
-    for (const [method, path, ...sufficient] of [...routes, ...openAiRoutes, ...a2aRoutes]) {
+    for (const [method, path, ...sufficient] of [...routes, ...openAiRoutes, ...a2aRoutes, ...langGraphRoutes]) {
       const { status, text } = await client.request(method, addressOf(path))
       const place = `${permission} ${method} ${path}: ${status} ${text}`
       assert.equal(

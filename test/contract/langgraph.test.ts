@@ -215,20 +215,38 @@ test('LangGraph: threads are searched, changed, filled, read back turn by turn, 
   const history = await client.threads.getHistory<Values>('moved-1')
   assert.deepEqual(
     history.map(({ values }) => values.messages.length),
-    [4, 2],
+    [4, 3, 2, 1, 0],
   )
   assert.equal(history[0]!.parent_checkpoint?.checkpoint_id, history[1]!.checkpoint.checkpoint_id)
-  assert.deepEqual(shape(history[1]!.values.messages), ['human: Call me Ada.', 'ai: Hello Ada.'])
-  const earlier = client.runs.wait('moved-1', 'agent', { input: human('Again?'), checkpointId: '2' })
-  await assert.rejects(earlier, { status: 422 })
+  assert.deepEqual(shape(history[2]!.values.messages), ['human: Call me Ada.', 'ai: Hello Ada.'])
+  const before = { configurable: { checkpoint_id: history[1]!.checkpoint.checkpoint_id } }
+  assert.deepEqual(await client.threads.getHistory('moved-1', { before, limit: 1 }), history.slice(2, 3))
+  assert.deepEqual(await client.threads.getState('moved-1', history[2]!.checkpoint.checkpoint_id!), history[2])
+  assert.deepEqual(await client.threads.getState('moved-1', history[2]!.checkpoint), history[2])
+  await assert.rejects(client.threads.getState('moved-1', '99'), { status: 422 })
+  await assert.rejects(client.runs.wait('moved-1', 'agent', { input: human('Again?'), checkpointId: '99' }), { status: 422 })
 
   await client.threads.update('moved-1', { metadata: { rank: [1] } })
   const found = await client.threads.search({ metadata: { graph_id: 'agent', topic: 'names', rank: [1] } })
   assert.deepEqual([found.length, (found[0]!.values as unknown as Values).messages.length], [1, 4])
   assert.deepEqual(await client.threads.search({ metadata: { topic: 'colours' } }), [])
   assert.deepEqual(await client.threads.search({ offset: 1 }), [])
+  const counts = [await client.threads.count(), await client.threads.count({ metadata: { topic: 'colours' } })]
+  assert.deepEqual([...counts, await client.threads.count({ status: 'idle' })], [1, 0, 1])
+  const copy = (await client.threads.copy('moved-1')) as unknown as { thread_id: string; metadata: object; values: Values }
+  assert.deepEqual([copy.metadata, copy.values], [found[0]!.metadata, found[0]!.values])
+  assert.equal(await client.threads.count(), 2)
   await client.threads.delete(thread.thread_id)
   await assert.rejects(client.threads.get('moved-1'), { status: 404 })
+})
+
+test('LangGraph: two requests that fill a thread at once fill it once', async (t) => {
+  const { client } = await start(t, { script: [] })
+  const { thread_id: threadId } = await client.threads.create()
+  const values = { messages: [{ type: 'human', content: 'Call me Ada.' }] }
+  const replies = await Promise.allSettled(Array.from({ length: 6 }, () => client.threads.updateState(threadId, { values })))
+  assert.equal(replies.filter(({ status }) => status === 'fulfilled').length, 1)
+  assert.deepEqual(shape((await client.threads.getState<Values>(threadId)).values.messages), ['human: Call me Ada.'])
 })
 
 test('LangGraph: the agent is the one assistant', async (t) => {
@@ -238,6 +256,7 @@ test('LangGraph: the agent is the one assistant', async (t) => {
   assert.deepEqual(await client.assistants.get('agent'), await client.assistants.get(assistant!.assistant_id))
   assert.equal((await client.assistants.getSchemas('agent')).graph_id, 'agent')
   assert.equal((await client.assistants.getGraph('agent')).nodes.length, 4)
+  assert.deepEqual([await client.assistants.count(), await client.assistants.count({ graphId: 'other' })], [1, 0])
   await assert.rejects(client.assistants.get('other'), { status: 404 })
   await assert.rejects(client.runs.wait(null, 'other', { input: human('Hello') }), { status: 422 })
   for (const path of ['ok', 'info']) assert.equal((await fetch(`${service.url}/langgraph/${path}`)).status, 200)
@@ -259,7 +278,11 @@ const routes = [
   ['GET', '/threads/T', 'sessions.read'],
   ['PATCH', '/threads/T', 'sessions.write', { metadata: { a: 'b' } }],
   ['GET', '/threads/T/state', 'sessions.read'],
+  ['GET', '/threads/T/state/0', 'sessions.read'],
+  ['POST', '/threads/T/state/checkpoint', 'sessions.read', {}],
   ['POST', '/threads/T/state', 'sessions.write', { values: human('x') }],
+  ['POST', '/threads/T/copy', 'sessions.write'],
+  ['POST', '/threads/count', 'sessions.read', {}],
   ['GET', '/threads/T/history', 'sessions.read'],
   ['POST', '/threads/T/history', 'sessions.read', {}],
   ['POST', '/threads/T/runs', 'chat', { assistant_id: 'agent', input: human('x') }],
@@ -273,6 +296,7 @@ const routes = [
   ['GET', '/threads/T/runs/R/stream', 'runs.read'],
   ['POST', '/threads/T/runs/R/cancel', 'runs.write'],
   ['DELETE', '/threads/T', 'sessions.write'],
+  ['POST', '/assistants/count', 'metadata.read', {}],
   ['POST', '/assistants/search', 'metadata.read', {}],
   ['GET', '/assistants/agent', 'metadata.read'],
   ['GET', '/assistants/agent/schemas', 'metadata.read'],
@@ -360,13 +384,14 @@ test('LangGraph: hostile bodies and unknown paths are refused in the shape of th
     { metadata: { a: '\u0000' } },
     { thread_id: '../x' },
     { ttl: 5 },
-    { supersteps: [] },
+    { supersteps: [{}] },
   ])
     assert.equal(await send('POST', '/threads', JSON.stringify(body)), 422, JSON.stringify(body).slice(0, 60))
   for (const messages of [[], [{ type: 'system', content: 'x' }], [{ type: 'human', content: '\u0000' }]])
     assert.equal(await send('POST', `/threads/${threadId}/state`, JSON.stringify({ values: { messages } })), 422)
   for (const body of [{ limit: 0 }, { limit: 101 }, { offset: -1 }, { offset: 1e9 }, { values: { a: 1 } }])
     assert.equal(await send('POST', '/threads/search', JSON.stringify(body)), 422, JSON.stringify(body))
-  for (const path of ['/store/items', '/runs/crons', '/threads/count']) assert.equal(await send('GET', path), 404)
+  for (const path of ['/store/items', '/runs/crons']) assert.equal(await send('GET', path), 404)
+  assert.equal(await send('GET', '/threads/count'), 405)
   assert.deepEqual((await client.threads.getState<Values>(threadId)).values.messages, [])
 })

@@ -211,6 +211,24 @@ const byUpload: Prepare = async ({ url, key }) => {
   return { path: { file_id: ((await reply.json()) as { id: string }).id } }
 }
 
+/** A thread with a run of the example, and its ids. */
+const byThread: Prepare = async ({ admin }) => {
+  const { body: thread } = await admin.request('POST', '/langgraph/threads', { body: {} })
+  const question = { messages: [{ type: 'human', content: 'What is 2 + 2?' }] }
+  const path = `/langgraph/threads/${thread.thread_id}/runs`
+  await admin.request('POST', `${path}/wait`, { body: { assistant_id: 'agent', input: question } })
+  const { body: runs } = await admin.request('GET', path)
+  return { path: { thread_id: thread.thread_id, run_id: runs[0].run_id, checkpoint_id: '1' } }
+}
+const byEmptyThread: Prepare = async ({ admin }) => ({
+  path: { thread_id: (await admin.request('POST', '/langgraph/threads', { body: {} })).body.thread_id },
+})
+const byWaitingThread: Prepare = async (all) => {
+  const { path } = await waitingRun(all)
+  const { body } = await all.admin.request('GET', `/core/v1/runs/${path!['request_id']}`)
+  return { path: { thread_id: body.session_id, run_id: path!['request_id']! }, body: { thread_id: body.session_id } }
+}
+
 /** How to create what an operation names, by operation id. Each other operation works on the first click. */
 export const preparations: Record<string, Prepare> = {
   getSessionsBySessionId: bySession,
@@ -306,4 +324,24 @@ export const preparations: Record<string, Prepare> = {
     const { cookie, csrfToken } = await signIn(url, { key })
     return { headers: { cookie, origin: url, 'sec-fetch-site': 'same-origin', 'x-csrf-token': csrfToken } }
   },
+  getLanggraphThreadsByThreadId: byThread,
+  patchLanggraphThreadsByThreadId: byThread,
+  deleteLanggraphThreadsByThreadId: byThread,
+  postLanggraphThreadsByThreadIdCopy: byThread,
+  getLanggraphThreadsByThreadIdState: byThread,
+  postLanggraphThreadsByThreadIdStateCheckpoint: byThread,
+  getLanggraphThreadsByThreadIdStateByCheckpointId: byThread,
+  getLanggraphThreadsByThreadIdHistory: byThread,
+  postLanggraphThreadsByThreadIdHistory: byThread,
+  postLanggraphThreadsByThreadIdRunsStream: byThread,
+  postLanggraphThreadsByThreadIdRunsWait: byThread,
+  postLanggraphThreadsByThreadIdRuns: byThread,
+  getLanggraphThreadsByThreadIdRuns: byThread,
+  getLanggraphThreadsByThreadIdRunsByRunId: byThread,
+  getLanggraphThreadsByThreadIdRunsByRunIdJoin: byThread,
+  getLanggraphThreadsByThreadIdRunsByRunIdStream: byThread,
+  getLanggraphRunsByRunIdStream: byThread,
+  postLanggraphThreadsByThreadIdState: byEmptyThread,
+  postLanggraphThreadsByThreadIdRunsByRunIdCancel: byWaitingThread,
+  postLanggraphRunsCancel: byWaitingThread,
 }

@@ -6,7 +6,7 @@ import { maxPageMessages, toImage, toPageChat, toPageFile, type PageMessage } fr
 import { Id, maybe, object } from '../../schemas/shared.ts'
 import { graphId, isAssistant } from './state.ts'
 import { type StreamMode, streamModes } from './projection.ts'
-import { notOffered } from './errors.ts'
+import { isGiven, notOffered } from './errors.ts'
 
 /** The requests of LangGraph's Agent Server. Unknown fields are ignored. */
 
@@ -18,21 +18,42 @@ export const Message = Type.Object({
 
 export type Message = Type.Static<typeof Message>
 
-const Checkpoint = maybe(Type.Object({ checkpoint_id: maybe(Type.String({ maxLength: 200 })) }))
+const checkpointId = maybe(Type.String({ maxLength: 200 }))
+const CheckpointName = maybe(Type.Object({ checkpoint_id: checkpointId }))
+
+/** The fields by which clients name a checkpoint; `configurable` is the field of a configuration. */
+export const Checkpoint = { checkpoint: CheckpointName, checkpoint_id: checkpointId, configurable: CheckpointName }
+
+interface Named {
+  checkpoint_id?: string | null
+}
+
+export function checkpointOf(sent: Named & { checkpoint?: Named | null; configurable?: Named | null }): string | undefined {
+  return sent.checkpoint?.checkpoint_id ?? sent.checkpoint_id ?? sent.configurable?.checkpoint_id ?? undefined
+}
 
 export const RunBody = object('A run.', {
-  assistant_id: Type.String({ maxLength: 200 }),
-  input: maybe(Type.Object({ messages: maybe(Type.Union([Message, Type.Array(Message, { maxItems: maxPageMessages })])) })),
+  assistant_id: Type.String({ maxLength: 200, description: '`agent`, or the id of the one assistant.' }),
+  input: maybe(
+    Type.Object({ messages: maybe(Type.Union([Message, Type.Array(Message, { maxItems: maxPageMessages })])) }),
+    'The question is the last message. Without a message, a run from a checkpoint asks the question of the checkpoint again.',
+  ),
   command: maybe(
-    Type.Object({ resume: Type.Optional(Type.Unknown()), update: Type.Optional(Type.Unknown()), goto: Type.Optional(Type.Unknown()) }),
+    Type.Object({
+      resume: Type.Optional(
+        Type.Unknown({ description: '`{decisions}`: `approve`, `edit` or `reject` for each of the `action_requests`, in their order.' }),
+      ),
+      update: Type.Optional(Type.Unknown()),
+      goto: Type.Optional(Type.Unknown({ description: '`__end__` cancels the run that waits.' })),
+    }),
   ),
   stream_mode: maybe(Type.Union([Type.String({ maxLength: 32 }), Type.Array(Type.String({ maxLength: 32 }), { maxItems: 16 })])),
   multitask_strategy: maybe(Type.Enum(['reject', 'enqueue', 'interrupt', 'rollback'])),
   on_disconnect: maybe(Type.Enum(['cancel', 'continue'])),
   on_completion: maybe(Type.Enum(['delete', 'keep', 'complete'])),
   if_not_exists: maybe(Type.Enum(['create', 'reject'])),
-  checkpoint: Checkpoint,
-  checkpoint_id: maybe(Type.String({ maxLength: 200 })),
+  checkpoint: CheckpointName,
+  checkpoint_id: checkpointId,
   interrupt_before: Type.Optional(Type.Unknown()),
   interrupt_after: Type.Optional(Type.Unknown()),
   webhook: Type.Optional(Type.Unknown()),
@@ -56,20 +77,18 @@ export function checkRun({ assistant_id: assistant, command, multitask_strategy:
   if (!isAssistant(assistant))
     throw invalid(['body', 'assistant_id'], `is not known: the agent of this service is the assistant \`${graphId}\``)
   for (const field of Object.keys(instead) as (keyof typeof instead)[]) {
-    const value = body[field]
-    if (value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0))
-      throw notOffered(['body', field], instead[field])
+    if (isGiven(body[field])) throw notOffered(['body', field], instead[field])
   }
-  if (command && (isGiven(command.update) || isGiven(command.goto))) throw notOffered(['body', 'command'], 'send `resume` alone')
+  const { update, goto, resume } = command ?? {}
+  if (isGiven(update) || (isGiven(goto) && (isGiven(resume) || [goto].flat().some((node) => node !== '__end__'))))
+    throw notOffered(['body', 'command'], 'send `resume`, or `goto` with `__end__` alone')
   if (strategy === 'rollback') throw notOffered(['body', 'multitask_strategy'], '`interrupt` ends the run and keeps its question')
 }
 
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
-}
-
-export function isResume({ command }: RunBody): boolean {
-  return isGiven(command?.resume)
+/** The command for the waiting run: `resume` decides its calls, `end` cancels the run. */
+export function commandOf({ command }: RunBody): 'resume' | 'end' | undefined {
+  if (isGiven(command?.resume)) return 'resume'
+  return isGiven(command?.goto) ? 'end' : undefined
 }
 
 export function modesOf(sent: unknown, at: Fault['loc']): Set<StreamMode> {
@@ -84,19 +103,15 @@ export function modesOf(sent: unknown, at: Fault['loc']): Set<StreamMode> {
 const busy = { reject: 'reject', enqueue: 'queue', interrupt: 'cancel_running', rollback: 'queue' } as const
 const at: Fault['loc'] = ['body', 'input', 'messages']
 
-/** The chat of a run. `isStarted`: the session has messages. */
-export function toSource(body: RunBody, threadId: string, isStarted: boolean): ChatSource {
+/** The chat of a run. `isStarted`: the session has messages. `question`: of the checkpoint, for a run without messages. */
+export function toSource(body: RunBody, isStarted: boolean, question?: string): ChatSource {
   const sent = body.input?.messages ?? []
   const messages = [sent].flat().flatMap((message, index) => toPageMessage(message, [...at, index]) ?? [])
+  if (messages.length === 0 && question !== undefined) messages.push({ role: 'user', content: question, images: [], files: [] })
   if (messages.length === 0) throw invalid(at, 'must end with a message of type human', 'missing')
   const { body: chat, sentFiles } = toPageChat(messages, isStarted, at)
   return {
-    body: {
-      ...chat,
-      session_id: threadId,
-      on_busy: busy[body.multitask_strategy ?? 'enqueue'],
-      on_disconnect: body.on_disconnect ?? 'continue',
-    },
+    body: { ...chat, on_busy: busy[body.multitask_strategy ?? 'enqueue'], on_disconnect: body.on_disconnect ?? 'continue' },
     sentFiles,
     at: ['body'],
   }

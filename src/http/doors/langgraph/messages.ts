@@ -1,4 +1,4 @@
-import type { JsonObject, Message, ToolMessage } from '../../../agent/messages.ts'
+import type { JsonObject, Message } from '../../../agent/messages.ts'
 import { fieldsOf, parseJson } from '../../../json/shape.ts'
 import { toGeneratedArtifact } from '../../../sessions/sessions.ts'
 import type { UsageEntry } from '../../../sessions/message.ts'
@@ -71,13 +71,13 @@ export function toAnswer(
 
 /** The messages of a session; an answer with tool calls is several. */
 export function toLangChainMessages(messages: readonly SessionMessage[]): LangChainMessage[] {
-  return messages.flatMap((message, index) =>
-    message.role === 'human' ? [toHuman(humanId(index, message), message.content)] : toTurn(message, index),
-  )
+  return messages.flatMap((message, index) => toMessages(message, index))
 }
 
-export function humanId(index: number, message?: SessionMessage): string {
-  return message?.data?.messageId ?? `human:${index}`
+/** The time is a part of the id: an edited question has the place of another question. */
+export function toMessages(message: SessionMessage, index: number): LangChainMessage[] {
+  const { role, content, createdAt, data } = message
+  return role === 'human' ? [toHuman(data?.messageId ?? `human:${index}:${createdAt}`, content)] : toTurn(message, index)
 }
 
 function toTurn({ content, data }: SessionMessage, index: number): LangChainMessage[] {
@@ -92,13 +92,9 @@ function toTurn({ content, data }: SessionMessage, index: number): LangChainMess
 function toSteps(requestId: string, transcript: readonly Message[]): LangChainMessage[] {
   let number = 0
   return transcript.flatMap((message): LangChainMessage[] => {
-    if (message.role === 'tool') return [ofTool(message)]
+    if (message.role === 'tool') return [toToolMessage(message.callId, message.name, message.text, message.isError)]
     if (message.role === 'user' || message.toolCalls.length === 0) return []
     const calls = message.toolCalls.map(({ id, name, arguments: text }) => toCall(id, name, fieldsOf(parseJson(text)) as JsonObject))
     return [toAi(requestId, number++, message.text, calls)]
   })
-}
-
-function ofTool({ callId, name, text, isError }: ToolMessage): LangChainMessage {
-  return toToolMessage(callId, name, text, isError)
 }

@@ -29,6 +29,8 @@ interface ProjectionOptions {
   modes: ReadonlySet<StreamMode>
   /** The messages of the session before the answers of the run. */
   base: readonly LangChainMessage[]
+  /** True for a run that the client has ended: the end is no error. */
+  isQuiet?: boolean | undefined
 }
 
 /** A run as the stream of LangGraph's Agent Server, in the modes that the client asks for. */
@@ -69,7 +71,7 @@ export class LangGraphProjection implements Projection<StreamEvent> {
 
   private toEnd(event: EndEvent): StreamEvent[] {
     const error = errorOf(event)
-    return error ? [{ event: 'error', data: toErrorData(error) }] : this.values()
+    return error && !this.options.isQuiet ? [{ event: 'error', data: toErrorData(error) }] : this.values()
   }
 
   private numbered(events: StreamEvent[], number: number): StreamEvent[] {

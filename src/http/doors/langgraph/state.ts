@@ -1,69 +1,64 @@
-import type { Principal } from '../../../access/permissions.ts'
-import type { PendingCall } from '../../../agent/approval.ts'
-import { type ErrorBody, invalid, ServiceError, type Fault } from '../../../errors.ts'
-import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
-import { isOpen, storedEvents } from '../../../runs/parts.ts'
-import type { ListedRun, SessionRuns } from '../../../runs/run-list.ts'
-import type { RunStore } from '../../../runs/run-store.ts'
-import type { RunStatus } from '../../../runs/run.ts'
-import type { Conversations, Metadata } from '../../../sessions/conversations.ts'
-import type { SessionRecord, SessionStore } from '../../../sessions/session-store.ts'
+import { Type } from 'typebox'
+import { type ErrorBody, invalid, type Fault } from '../../../errors.ts'
 import { parseJson } from '../../../json/shape.ts'
-import { type Interrupt, toInterrupts } from './interrupts.ts'
-import { type LangChainMessage, toLangChainMessages } from './messages.ts'
-import { RunMessages } from './run-messages.ts'
+import type { RunStatus } from '../../../runs/run.ts'
+import type { Metadata } from '../../../sessions/conversations.ts'
+import type { SessionRecord } from '../../../sessions/session-store.ts'
+import { namedObject, orNull, toIso } from '../../schemas/shared.ts'
+import type { State } from './branches.ts'
+import type { Content } from './content.ts'
 
-/** Threads of LangGraph are the caller's own sessions. */
+/** Threads, states and runs as the Agent Server answers them. */
 
-export interface ThreadServices {
-  sessionStore: Pick<SessionStore, 'find' | 'messages' | 'list'>
-  sessionRuns: SessionRuns
-  runStore: Pick<RunStore, 'find'>
-  openCalls: Pick<ApprovalStore, 'ofRun'>
-  conversations: Pick<Conversations, 'create' | 'append' | 'metadata' | 'setMetadata'>
-}
+const Json = Type.Record(Type.String(), Type.Unknown())
+const time = Type.String({ format: 'date-time' })
+
+export const ThreadReply = namedObject('LangGraphThread', 'A thread: a session of the caller.', {
+  thread_id: Type.String({ description: 'The id of the session.' }),
+  created_at: time,
+  updated_at: time,
+  state_updated_at: time,
+  metadata: Json,
+  status: Type.Enum(['idle', 'busy', 'interrupted', 'error']),
+  config: Json,
+  values: orNull(Json, '`{messages}`; null where an answer would have too many messages.'),
+  interrupts: Type.Record(Type.String(), Type.Array(Json), { description: 'What the run of the thread waits for.' }),
+  error: Type.Null(),
+})
+
+export const StateReply = namedObject('LangGraphState', 'The state of a thread at a checkpoint.', {
+  values: Json,
+  next: Type.Array(Type.String()),
+  tasks: Type.Array(Json),
+  interrupts: Type.Array(Json),
+  checkpoint: Json,
+  parent_checkpoint: orNull(Json),
+  metadata: Json,
+  created_at: time,
+})
+
+export const RunReply = namedObject('LangGraphRun', 'A run of a thread. `run_id` is its request id.', {
+  run_id: Type.String(),
+  thread_id: Type.String(),
+  assistant_id: Type.String(),
+  created_at: time,
+  updated_at: time,
+  status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout']),
+  metadata: Json,
+  kwargs: Json,
+  multitask_strategy: Type.String(),
+})
 
 /** The one assistant: its graph, and the id that the Agent Server derives from the name of this graph. */
 export const graphId = 'agent'
 export const assistantId = 'fe096781-5601-53d2-b2f6-0d3403f7e9ca'
+const ofAssistant = { graph_id: graphId, assistant_id: assistantId }
 
 export function isAssistant(id: unknown): boolean {
   return id === graphId || id === assistantId
 }
 
-export async function findThread(
-  { sessionStore }: Pick<ThreadServices, 'sessionStore'>,
-  principal: Principal,
-  threadId: string,
-): Promise<SessionRecord> {
-  const session = await sessionStore.find(principal, threadId, { anyOwner: false })
-  if (!session) throw new ServiceError('not_found', `There is no thread ${threadId}.`)
-  return session
-}
-
-/** The messages of a thread, and what its waiting run waits for. */
-export interface ThreadContent {
-  messages: LangChainMessage[]
-  interrupts: Interrupt[]
-  /** The newest run; undefined for none. */
-  run: ListedRun | undefined
-}
-
-export async function contentOf(services: ThreadServices, { tenant, owner, sessionId, key }: SessionRecord): Promise<ThreadContent> {
-  const messages = toLangChainMessages(await services.sessionStore.messages(tenant, key))
-  const caller = { tenant, owner }
-  const run =
-    (await services.sessionRuns.newest(caller, sessionId, 'interrupted')) ?? (await services.sessionRuns.newest(caller, sessionId))
-  if (run?.status !== 'interrupted') return { messages, interrupts: [], run }
-  const stored = await services.runStore.find(run)
-  if (!stored) return { messages, interrupts: [], run }
-  const progress = new RunMessages(run.requestId, new Set(messages.map(({ id }) => id)))
-  for (const event of storedEvents(stored)) progress.take(event)
-  const open: PendingCall[] = (await services.openCalls.ofRun(stored)).filter(isOpen)
-  return { messages: [...messages, ...progress.messages], interrupts: toInterrupts(open), run }
-}
-
-const threadStates: Record<RunStatus, string> = {
+const threadStates = {
   pending: 'busy',
   running: 'busy',
   interrupted: 'interrupted',
@@ -71,81 +66,69 @@ const threadStates: Record<RunStatus, string> = {
   cancelled: 'idle',
   error: 'error',
   timeout: 'error',
+} as const satisfies Record<RunStatus, string>
+
+type ThreadBody = Type.Static<typeof ThreadReply>
+
+export function statusOf({ run }: Pick<Content, 'run'>): ThreadBody['status'] {
+  return run ? threadStates[run.status] : 'idle'
 }
 
-export function toThread(session: SessionRecord, metadata: object, content: ThreadContent | undefined): object {
-  const { sessionId, createdAt, updatedAt } = session
-  const interrupts = content?.interrupts ?? []
+/** `root` has the id of the thread; the thread goes on in `head`. */
+export function toThread(root: SessionRecord, head: SessionRecord, metadata: object, content: Content): ThreadBody {
+  const updatedAt = toIso(head.updatedAt)
   return {
-    thread_id: sessionId,
-    created_at: new Date(createdAt).toISOString(),
-    updated_at: new Date(updatedAt).toISOString(),
-    state_updated_at: new Date(updatedAt).toISOString(),
-    metadata: { graph_id: graphId, assistant_id: assistantId, ...metadata },
-    status: content?.run ? threadStates[content.run.status] : 'idle',
+    thread_id: root.sessionId,
+    created_at: toIso(root.createdAt),
+    updated_at: updatedAt,
+    state_updated_at: updatedAt,
+    metadata: { ...ofAssistant, ...metadata },
+    status: statusOf(content),
     config: {},
-    values: content ? { messages: content.messages } : null,
-    interrupts: interrupts.length > 0 ? { tools: interrupts } : {},
+    values: { messages: content.messages },
+    interrupts: content.interrupts.length > 0 ? { tools: content.interrupts as unknown as Record<string, unknown>[] } : {},
     error: null,
   }
 }
 
-/** The state of a thread with its first messages: the checkpoint is named by their number. */
-export function toState(session: SessionRecord, content: ThreadContent, count: number, before: number | undefined): object {
-  const { sessionId, updatedAt } = session
-  const isHead = count === content.messages.length
-  const interrupts = isHead ? content.interrupts : []
+export function toState(threadId: string, { id, parent, session, content, index, count }: State): Type.Static<typeof StateReply> {
+  const isLast = count === content.messages.length
+  const interrupts = isLast ? (content.interrupts as unknown as Record<string, unknown>[]) : []
   const isWaiting = interrupts.length > 0
+  const goesOn = isLast ? [] : index === 0 ? ['__start__'] : content.stored[index - 1]?.role === 'human' ? ['agent'] : []
   return {
     values: { messages: content.messages.slice(0, count), ...(isWaiting && { __interrupt__: interrupts }) },
-    next: isWaiting ? ['tools'] : [],
+    next: isWaiting ? ['tools'] : goesOn,
     tasks: isWaiting
-      ? [{ id: interrupts[0]!.id, name: 'tools', error: null, interrupts, checkpoint: null, state: null, result: null }]
+      ? [{ id: interrupts[0]!['id'], name: 'tools', error: null, interrupts, checkpoint: null, state: null, result: null }]
       : [],
     interrupts,
-    checkpoint: toCheckpoint(sessionId, count),
-    parent_checkpoint: before === undefined ? null : toCheckpoint(sessionId, before),
-    metadata: { graph_id: graphId, assistant_id: assistantId, ...(content.run && { run_id: content.run.requestId }), step: count },
-    created_at: new Date(updatedAt).toISOString(),
+    checkpoint: toCheckpoint(threadId, id),
+    parent_checkpoint: parent === undefined ? null : toCheckpoint(threadId, parent),
+    metadata: { ...ofAssistant, ...(content.run && { run_id: content.run.requestId }), step: count },
+    created_at: toIso(content.stored[index - 1]?.createdAt ?? session.createdAt),
   }
 }
 
-function toCheckpoint(threadId: string, count: number): object {
-  return { thread_id: threadId, checkpoint_ns: '', checkpoint_id: String(count), checkpoint_map: null }
-}
-
-/** The numbers of messages at the ends of turns, newest first. */
-export function turnEnds({ messages }: Pick<ThreadContent, 'messages'>): number[] {
-  const ends = messages.flatMap((message, index) => (messages[index + 1]?.type === 'human' && message.type !== 'human' ? [index + 1] : []))
-  return [...(messages.length > 0 ? [messages.length] : []), ...ends.toReversed()]
-}
-
-const runStates: Record<RunStatus, string> = {
-  pending: 'pending',
-  running: 'running',
-  interrupted: 'interrupted',
-  success: 'success',
-  error: 'error',
-  timeout: 'timeout',
-  cancelled: 'interrupted',
+function toCheckpoint(threadId: string, id: string): Record<string, unknown> {
+  return { thread_id: threadId, checkpoint_ns: '', checkpoint_id: id, checkpoint_map: null }
 }
 
 interface ShownRun {
   requestId: string
-  sessionId: string
   status: RunStatus
   createdAt: number
   endedAt?: number | undefined
 }
 
-export function toRun({ requestId, sessionId, status, createdAt, endedAt }: ShownRun): object {
+export function toRun(threadId: string, { requestId, status, createdAt, endedAt }: ShownRun): Type.Static<typeof RunReply> {
   return {
     run_id: requestId,
-    thread_id: sessionId,
+    thread_id: threadId,
     assistant_id: assistantId,
-    created_at: new Date(createdAt).toISOString(),
-    updated_at: new Date(endedAt ?? createdAt).toISOString(),
-    status: runStates[status],
+    created_at: toIso(createdAt),
+    updated_at: toIso(endedAt ?? createdAt),
+    status: status === 'cancelled' ? 'interrupted' : status,
     metadata: {},
     kwargs: {},
     multitask_strategy: 'enqueue',
@@ -162,7 +145,7 @@ const maxMetadata = { entries: 64, characters: 16_384 }
 
 /** Metadata of LangGraph, which has any JSON, as metadata of sessions, which has texts. */
 export function toMetadata(requested: Record<string, unknown> | null | undefined, at: Fault['loc'] = ['body', 'metadata']): Metadata {
-  const entries = Object.entries(requested ?? {}).filter(([name]) => name !== 'graph_id' && name !== 'assistant_id')
+  const entries = Object.entries(requested ?? {}).filter(([name]) => !Object.hasOwn(ofAssistant, name))
   const metadata = Object.fromEntries(
     entries.map(([name, value]) =>
       typeof value === 'string' && !name.startsWith(jsonMark) ? [name, value] : [jsonMark + name, JSON.stringify(value)],
@@ -180,5 +163,12 @@ export function fromMetadata(metadata: Metadata): Record<string, unknown> {
     Object.entries(metadata).map(([name, value]) =>
       name.startsWith(jsonMark) ? [name.slice(jsonMark.length), parseJson(value)] : [name, value],
     ),
+  )
+}
+
+/** Every thread is of the one assistant. */
+export function hasMetadata(metadata: Record<string, unknown>, filter: Record<string, unknown>): boolean {
+  return Object.entries(filter).every(([name, value]) =>
+    Object.hasOwn(ofAssistant, name) ? isAssistant(value) : JSON.stringify(metadata[name]) === JSON.stringify(value),
   )
 }

@@ -1,205 +1,356 @@
-import type { FastifyRequest } from 'fastify'
 import { randomUUIDv7 } from 'node:crypto'
 import { Type } from 'typebox'
+import type { Principal } from '../../../access/permissions.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
 import { invalid, ServiceError } from '../../../errors.ts'
+import type { Conversations } from '../../../sessions/conversations.ts'
 import type { SessionChanges } from '../../../sessions/session-changes.ts'
 import type { SessionMessage, SessionRecord } from '../../../sessions/session-store.ts'
-import { Id, maybe } from '../../schemas/shared.ts'
+import { Id, maybe, object } from '../../schemas/shared.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { contentBytes } from '../../server/read-bodies.ts'
 import { checkInputSize } from '../core/open-chat.ts'
-import { langGraphErrors, notOffered, prefix } from './errors.ts'
-import { Message, threadParams, toPageMessage } from './input.ts'
-import { contentOf, findThread, fromMetadata, isAssistant, type ThreadServices, toMetadata, toState, toThread, turnEnds } from './state.ts'
+import { findState, findThread, statesOf, threadIdOf, type Thread, type ThreadServices } from './branches.ts'
+import { type Content, contentOf } from './content.ts'
+import { doorRoute, isGiven, notOffered, prefix } from './errors.ts'
+import { Checkpoint, checkpointOf, Message, threadParams, toPageMessage } from './input.ts'
+import { fromMetadata, hasMetadata, StateReply, statusOf, ThreadReply, toMetadata, toState, toThread } from './state.ts'
 
 interface Services extends ThreadServices {
   agent: CurrentAgent
-  changes: Pick<SessionChanges, 'remove'>
+  conversations: Pick<Conversations, 'create' | 'append' | 'metadata' | 'setMetadata'>
+  changes: Pick<SessionChanges, 'remove' | 'fork'>
 }
 
 const Metadata = maybe(Type.Record(Type.String({ maxLength: 200 }), Type.Unknown()))
+const ttl = { ttl: Type.Optional(Type.Unknown()) }
 
-const NewThread = Type.Object({
+const NewThread = object('A thread.', {
   thread_id: maybe(Id),
   metadata: Metadata,
   if_exists: maybe(Type.Enum(['raise', 'do_nothing'])),
   supersteps: Type.Optional(Type.Unknown()),
-  ttl: Type.Optional(Type.Unknown()),
+  ...ttl,
 })
 
-const Patch = Type.Object({ metadata: Metadata, ttl: Type.Optional(Type.Unknown()) })
+const Patch = object('Metadata, which is added to that of the thread.', { metadata: Metadata, ...ttl })
 
-/** Most threads that a search reads, and most messages that it answers. */
+/** Most sessions that a search reads, and most messages that an answer has. */
 const maxSearched = 1000
-const maxSearchedMessages = 5000
+const maxMessages = 5000
 
-const Search = Type.Object({
+const filters = {
   metadata: Metadata,
   ids: maybe(Type.Array(Id, { maxItems: 100 })),
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
-  offset: Type.Integer({ minimum: 0, maximum: maxSearched - 100, default: 0 }),
   status: maybe(Type.Enum(['idle', 'busy', 'interrupted', 'error'])),
   values: Type.Optional(Type.Unknown()),
+}
+
+const Filters = object('Which threads are counted.', filters)
+
+const Search = object('Which threads are listed, last changed first.', {
+  ...filters,
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 10 }),
+  offset: Type.Integer({ minimum: 0, maximum: maxSearched - 100, default: 0 }),
+  sort_by: maybe(Type.Enum(['updated_at', 'state_updated_at'])),
+  sort_order: maybe(Type.Enum(['desc'])),
+  extract: Type.Optional(Type.Unknown()),
 })
 
-const NewState = Type.Object({
+const NewState = object('Messages for a thread without messages.', {
   values: maybe(Type.Object({ messages: maybe(Type.Array(Message, { maxItems: 1000 })) })),
-  checkpoint: Type.Optional(Type.Unknown()),
-  checkpoint_id: Type.Optional(Type.Unknown()),
+  ...Checkpoint,
 })
 
-const HistoryQuery = Type.Object({
-  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 10 }),
-  before: Type.Optional(Type.String({ maxLength: 200 })),
+const limit = Type.Integer({ minimum: 1, maximum: 1000, default: 10 })
+const HistoryQuery = Type.Object({ limit, before: Type.Optional(Type.String({ maxLength: 200 })) })
+
+const HistoryBody = object('A page of the history.', {
+  limit,
+  before: maybe(Type.Union([Type.String({ maxLength: 200 }), Type.Object(Checkpoint)])),
 })
 
-const HistoryBody = Type.Object({
-  limit: HistoryQuery.properties.limit,
-  before: maybe(
-    Type.Union([
-      Type.String({ maxLength: 200 }),
-      Type.Object({ checkpoint_id: maybe(Type.String({ maxLength: 200 })), configurable: Type.Optional(Type.Unknown()) }),
-    ]),
-  ),
-  checkpoint: Type.Optional(Type.Unknown()),
-})
-
-/** The routes are in no OpenAPI document: their clients have the SDK. */
-export const unlisted = { hide: true }
-
-const reading = { access: ['sessions.read'] as const, errorShape: langGraphErrors }
-const writing = { access: ['sessions.write'] as const, errorShape: langGraphErrors, maxBodyBytes: contentBytes }
+const reading = { access: 'sessions.read' } as const
+const writing = { access: 'sessions.write', maxBodyBytes: contentBytes } as const
+const url = `${prefix}/threads/:thread_id`
+const unknown = '404: the caller has no such thread.'
 
 /** Threads: the caller's sessions. */
-export const threadRoutes = [createRoute, searchRoute, readRoute, changeRoute, deleteRoute, stateRoutes, historyRoutes] as const
+export const threadRoutes = [
+  createRoute,
+  copyRoute,
+  searchRoutes,
+  readRoute,
+  changeRoute,
+  deleteRoute,
+  stateRoutes,
+  fillRoute,
+  historyRoutes,
+] as const
 
 function createRoute(app: App, services: Services): void {
-  app.post(`${prefix}/threads`, { config: writing, schema: { ...unlisted, body: NewThread } }, async (request) => {
-    const { thread_id: sent, metadata, if_exists: ifExists, supersteps, ttl } = request.body
-    if (supersteps !== undefined && supersteps !== null)
-      throw notOffered(['body', 'supersteps'], 'bring messages with POST /threads/{thread_id}/state')
-    refuseTtl(ttl)
-    const principal = principalOf(request)
-    const sessionId = sent ?? randomUUIDv7()
-    const existing = sent && ifExists === 'do_nothing' ? await services.sessionStore.find(principal, sent, { anyOwner: false }) : undefined
-    const session =
-      existing ?? (await services.conversations.create(principal, { sessionId, metadata: toMetadata(metadata), messages: [] }))
-    return threadOf(services, session)
-  })
-}
-
-function refuseTtl(ttl: unknown): void {
-  if (ttl !== undefined && ttl !== null) throw notOffered(['body', 'ttl'], '`retention` in agent.yaml says how long sessions are kept')
-}
-
-async function threadOf(services: Services, session: SessionRecord): Promise<object> {
-  const [metadata, content] = await Promise.all([services.conversations.metadata(session), contentOf(services, session)])
-  return toThread(session, fromMetadata(metadata), content)
-}
-
-function searchRoute(app: App, services: Services): void {
-  app.post(`${prefix}/threads/search`, { config: reading, schema: { ...unlisted, body: Search } }, async (request) => {
-    const { ids, limit, offset, status, metadata: filter, values } = request.body
-    if (values !== undefined && values !== null) throw notOffered(['body', 'values'], 'search the messages with GET /core/v1/sessions?q=')
-    const principal = principalOf(request)
-    const isFiltered = Boolean(ids) || Boolean(status) || Object.keys(filter ?? {}).length > 0
-    const sessions = await services.sessionStore.list(principal, {
-      limit: isFiltered ? maxSearched : offset + limit,
-      anyOwner: false,
-      before: undefined,
-    })
-    const threads: object[] = []
-    let [skipped, messages] = [0, 0]
-    for (const session of sessions) {
-      if (threads.length === limit) break
-      if (ids && !ids.includes(session.sessionId)) continue
-      const metadata = fromMetadata(await services.conversations.metadata(session))
-      if (!hasMetadata(metadata, filter ?? {})) continue
-      if (!status && skipped < offset) {
-        skipped++
-        continue
+  app.post(
+    `${prefix}/threads`,
+    doorRoute(writing, {
+      summary: 'Create a thread',
+      text: 'Creates a session of the caller. Metadata may have any JSON. A thread that exists is 409, or with `if_exists` `do_nothing` the answer.',
+      examples: { thread: { summary: 'A thread with metadata', value: { metadata: { topic: 'sales' } } } },
+      body: NewThread,
+      response: { 200: ThreadReply },
+    }),
+    async (request) => {
+      const { thread_id: sent, metadata, if_exists: ifExists, supersteps } = request.body
+      if (isGiven(supersteps)) throw notOffered(['body', 'supersteps'], 'bring messages with POST /threads/{thread_id}/state')
+      refuseTtl(request.body)
+      const principal = principalOf(request)
+      try {
+        const content = { sessionId: sent ?? randomUUIDv7(), metadata: toMetadata(metadata), messages: [] }
+        return await threadOf(services, principal, (await services.conversations.create(principal, content)).sessionId)
+      } catch (error) {
+        if (!sent || ifExists !== 'do_nothing' || !(error instanceof ServiceError) || error.code !== 'session_exists') throw error
+        return threadOf(services, principal, sent)
       }
-      const content = messages < maxSearchedMessages || status ? await contentOf(services, session) : undefined
-      const thread = toThread(session, metadata, content) as { status: string }
-      if (status && thread.status !== status) continue
-      if (status && skipped++ < offset) continue
-      messages += content?.messages.length ?? 0
-      threads.push(messages > maxSearchedMessages && threads.length > 0 ? { ...thread, values: null } : thread)
-    }
-    return threads
-  })
-}
-
-/** Every thread is of the one assistant. */
-function hasMetadata(metadata: Record<string, unknown>, filter: Record<string, unknown>): boolean {
-  return Object.entries(filter).every(([name, value]) =>
-    name === 'graph_id' || name === 'assistant_id' ? isAssistant(value) : JSON.stringify(metadata[name]) === JSON.stringify(value),
+    },
   )
 }
 
+function refuseTtl({ ttl: sent }: { ttl?: unknown }): void {
+  if (isGiven(sent)) throw notOffered(['body', 'ttl'], '`retention` in agent.yaml says how long sessions are kept')
+}
+
+function copyRoute(app: App, services: Services): void {
+  app.post(
+    `${url}/copy`,
+    doorRoute(writing, {
+      summary: 'Copy a thread',
+      text: `Makes a thread with the messages and the metadata of the last checkpoint. ${unknown}`,
+      params: threadParams,
+      response: { 200: ThreadReply },
+    }),
+    async (request) => {
+      const principal = principalOf(request)
+      const { head, sessions } = await findThread(services, principal, request.params.thread_id)
+      const copyId = await services.changes.fork(principal, head.sessionId, head.messageCount)
+      const copy = await findThread(services, principal, copyId)
+      await services.conversations.setMetadata(copy.head, await services.conversations.metadata(sessions[0]))
+      return threadOf(services, principal, copyId)
+    },
+  )
+}
+
+async function threadOf(services: Services, principal: Principal, threadId: string) {
+  const { sessions, head } = await findThread(services, principal, threadId)
+  const [metadata, content] = await Promise.all([services.conversations.metadata(sessions[0]), contentOf(services, head)])
+  return toThread(sessions[0], head, fromMetadata(metadata), content)
+}
+
+function searchRoutes(app: App, services: Services): void {
+  app.post(
+    `${prefix}/threads/search`,
+    doorRoute(reading, {
+      summary: 'Search threads',
+      text: 'The threads of the caller that have messages, last changed first, of the newest 1,000 sessions. `values` is null where the answer would have more than 5,000 messages.',
+      examples: { assistant: { summary: 'Threads of the assistant', value: { metadata: { graph_id: 'agent' }, limit: 2 } } },
+      body: Search,
+      response: { 200: Type.Array(ThreadReply) },
+    }),
+    async (request) => {
+      const { limit: pageSize, offset, extract } = request.body
+      if (isGiven(extract)) throw notOffered(['body', 'extract'], 'read the values of the threads')
+      const threads: Type.Static<typeof ThreadReply>[] = []
+      let [skipped, messages] = [0, 0]
+      for await (const { root, head, metadata, readContent } of matching(services, principalOf(request), request.body)) {
+        if (skipped++ < offset) continue
+        const content = await readContent()
+        messages += content.messages.length
+        const thread = toThread(root, head, metadata, content)
+        threads.push(messages > maxMessages && threads.length > 0 ? { ...thread, values: null } : thread)
+        if (threads.length === pageSize) break
+      }
+      return threads
+    },
+  )
+
+  app.post(
+    `${prefix}/threads/count`,
+    doorRoute(reading, {
+      summary: 'Count threads',
+      text: 'The number of threads that a search without `limit` would list: 1,000 at most.',
+      examples: { assistant: { summary: 'Threads of the assistant', value: { metadata: { graph_id: 'agent' } } } },
+      body: Filters,
+      response: { 200: Type.Integer() },
+    }),
+    async (request) => {
+      let count = 0
+      for await (const _ of matching(services, principalOf(request), request.body)) count++
+      return count
+    },
+  )
+}
+
+interface Match {
+  root: SessionRecord
+  head: SessionRecord
+  metadata: Record<string, unknown>
+  readContent(): Promise<Content>
+}
+
+/** Sessions are listed last changed first, so the first session of a thread is its head. */
+async function* matching(services: Services, principal: Principal, filter: Type.Static<typeof Filters>): AsyncGenerator<Match> {
+  const { sessionStore, conversations } = services
+  const { ids, status, metadata: wantedMetadata, values } = filter
+  if (isGiven(values)) throw notOffered(['body', 'values'], 'search the messages with GET /core/v1/sessions?q=')
+  const listedIds = new Set<string>()
+  for (const head of await sessionStore.list(principal, { limit: maxSearched, anyOwner: false, before: undefined })) {
+    const threadId = threadIdOf(head.sessionId)
+    if (listedIds.has(threadId)) continue
+    const root = threadId === head.sessionId ? head : ((await sessionStore.find(principal, threadId, { anyOwner: false })) ?? head)
+    listedIds.add(root.sessionId)
+    if (ids && !ids.includes(root.sessionId)) continue
+    const metadata = fromMetadata(await conversations.metadata(root))
+    if (!hasMetadata(metadata, wantedMetadata ?? {})) continue
+    const content = status ? await contentOf(services, head) : undefined
+    if (content && statusOf(content) !== status) continue
+    yield { root, head, metadata, readContent: async () => content ?? contentOf(services, head) }
+  }
+}
+
 function readRoute(app: App, services: Services): void {
-  app.get(`${prefix}/threads/:thread_id`, { config: reading, schema: { ...unlisted, params: threadParams } }, async (request) =>
-    threadOf(services, await findThread(services, principalOf(request), request.params.thread_id)),
+  app.get(
+    url,
+    doorRoute(reading, { summary: 'Get a thread', text: unknown, params: threadParams, response: { 200: ThreadReply } }),
+    async (request) => threadOf(services, principalOf(request), request.params.thread_id),
   )
 }
 
 function changeRoute(app: App, services: Services): void {
   app.patch(
-    `${prefix}/threads/:thread_id`,
-    { config: writing, schema: { ...unlisted, params: threadParams, body: Patch } },
+    url,
+    doorRoute(writing, {
+      summary: 'Change the metadata of a thread',
+      text: unknown,
+      examples: { metadata: { summary: 'More metadata', value: { metadata: { topic: 'units' } } } },
+      params: threadParams,
+      body: Patch,
+      response: { 200: ThreadReply },
+    }),
     async (request) => {
-      refuseTtl(request.body.ttl)
-      const session = await findThread(services, principalOf(request), request.params.thread_id)
-      const metadata = { ...fromMetadata(await services.conversations.metadata(session)), ...request.body.metadata }
-      await services.conversations.setMetadata(session, toMetadata(metadata))
-      return threadOf(services, session)
+      refuseTtl(request.body)
+      const principal = principalOf(request)
+      const [root] = (await findThread(services, principal, request.params.thread_id)).sessions
+      const metadata = { ...fromMetadata(await services.conversations.metadata(root)), ...request.body.metadata }
+      await services.conversations.setMetadata(root, toMetadata(metadata))
+      return threadOf(services, principal, root.sessionId)
     },
   )
 }
 
 function deleteRoute(app: App, services: Services): void {
-  app.delete(`${prefix}/threads/:thread_id`, { config: writing, schema: { ...unlisted, params: threadParams } }, async (request, reply) => {
-    await findThread(services, principalOf(request), request.params.thread_id)
-    await services.changes.remove(principalOf(request), request.params.thread_id)
-    return reply.code(204).send()
-  })
+  app.delete(
+    url,
+    doorRoute(writing, {
+      summary: 'Delete a thread',
+      text: `Cancels the runs of the session, and deletes all of its data and its branches. ${unknown}`,
+      params: threadParams,
+      response: { 204: Type.Null({ description: 'Deleted.' }) },
+    }),
+    async (request, reply) => {
+      const principal = principalOf(request)
+      const { sessions } = await findThread(services, principal, request.params.thread_id)
+      // The first session is last, so that a deletion that was cut off can be repeated.
+      for (const { sessionId } of sessions.toReversed()) await services.changes.remove(principal, sessionId)
+      return reply.code(204).send()
+    },
+  )
 }
+
+const checkpointParams = Type.Object({ ...threadParams.properties, checkpoint_id: Type.String({ maxLength: 200 }) })
 
 function stateRoutes(app: App, services: Services): void {
-  const url = `${prefix}/threads/:thread_id/state`
-  app.get(url, { config: reading, schema: { ...unlisted, params: threadParams } }, async (request) => {
-    const session = await findThread(services, principalOf(request), request.params.thread_id)
-    return headOf(services, session)
-  })
+  const find = (principal: Principal, threadId: string) => findThread(services, principal, threadId)
+  const stateAt = async (thread: Thread, checkpoint: string, part: 'path' | 'body') =>
+    toState(thread.threadId, await findState(services, thread, checkpoint, [part, 'checkpoint_id']))
 
-  app.post(url, { config: writing, schema: { ...unlisted, params: threadParams, body: NewState } }, async (request) => {
-    const { values, checkpoint, checkpoint_id: checkpointId } = request.body
-    const isAtCheckpoint = [checkpoint, checkpointId].some((field) => field !== undefined && field !== null)
-    if (isAtCheckpoint) throw notOffered(['body', 'checkpoint'], 'fork the session with POST /core/v1/sessions/{session_id}/fork')
-    const session = await findThread(services, principalOf(request), request.params.thread_id)
-    const messages = toBrought(values?.messages ?? [], request.id)
-    if (messages.length === 0) throw invalid(['body', 'values', 'messages'], 'must have a message: a thread has no other state', 'missing')
-    checkInputSize(
-      services.agent,
-      messages.map(({ content }) => ({ role: 'user', content })),
-    )
-    if (session.messageCount > 0)
-      throw new ServiceError(
-        'session_exists',
-        'The thread has messages, which cannot be changed: bring the messages to a new thread, or fork the session.',
-      )
-    if ((await services.conversations.append(session, messages)) === undefined)
-      throw new ServiceError('not_found', 'The thread was deleted.')
-    return headOf(services, await findThread(services, principalOf(request), session.sessionId))
-  })
+  app.get(
+    `${url}/state`,
+    doorRoute(reading, { summary: 'Get the state of a thread', text: unknown, params: threadParams, response: { 200: StateReply } }),
+    async (request) => headOf(services, await find(principalOf(request), request.params.thread_id)),
+  )
+  app.get(
+    `${url}/state/:checkpoint_id`,
+    doorRoute(reading, {
+      summary: 'Get the state of a thread at a checkpoint',
+      text: `${unknown} An unknown checkpoint is 422.`,
+      params: checkpointParams,
+      response: { 200: StateReply },
+    }),
+    async (request) => stateAt(await find(principalOf(request), request.params.thread_id), request.params.checkpoint_id, 'path'),
+  )
+  app.post(
+    `${url}/state/checkpoint`,
+    doorRoute(reading, {
+      summary: 'Get the state of a thread at a checkpoint that the body names',
+      text: `${unknown} An unknown checkpoint is 422.`,
+      examples: { first: { summary: 'Before the first message', value: { checkpoint: { checkpoint_id: '0' } } } },
+      params: threadParams,
+      body: object('A checkpoint.', Checkpoint),
+      response: { 200: StateReply },
+    }),
+    async (request) => {
+      const thread = await find(principalOf(request), request.params.thread_id)
+      const checkpoint = checkpointOf(request.body)
+      return checkpoint === undefined ? headOf(services, thread) : stateAt(thread, checkpoint, 'body')
+    },
+  )
 }
 
-async function headOf(services: Services, session: SessionRecord): Promise<object> {
-  const content = await contentOf(services, session)
-  const [head = 0, before] = turnEnds(content)
-  return toState(session, content, head, before)
+async function headOf(services: Services, thread: Thread) {
+  const [head] = await statesOf(services, thread)
+  return toState(thread.threadId, head!)
+}
+
+function fillRoute(app: App, services: Services): void {
+  app.post(
+    `${url}/state`,
+    doorRoute(writing, {
+      summary: 'Bring messages to a thread',
+      text: `Fills a thread that has no messages with questions and answers; calls and their results are left out. A thread that has messages is 409. ${unknown}`,
+      examples: {
+        messages: {
+          summary: 'A question and an answer',
+          value: { values: { messages: [...toExample('human', 'Call me Ada.'), ...toExample('ai', 'Hello Ada.')] } },
+        },
+      },
+      params: threadParams,
+      body: NewState,
+      response: { 200: StateReply },
+    }),
+    async (request) => {
+      const { agent, conversations } = services
+      if (checkpointOf(request.body) !== undefined)
+        throw notOffered(
+          ['body', 'checkpoint'],
+          'start a run from the checkpoint, or fork the session with POST /core/v1/sessions/{session_id}/fork',
+        )
+      const principal = principalOf(request)
+      const { head, threadId } = await findThread(services, principal, request.params.thread_id)
+      const messages = toBrought(request.body.values?.messages ?? [], request.id)
+      if (messages.length === 0)
+        throw invalid(['body', 'values', 'messages'], 'must have a message: a thread has no other state', 'missing')
+      checkInputSize(
+        agent,
+        messages.map(({ content }) => ({ role: 'user', content })),
+      )
+      if ((await conversations.append(head, messages, { isFirst: true })) === undefined)
+        throw new ServiceError('not_found', 'The thread was deleted.')
+      return headOf(services, await findThread(services, principal, threadId))
+    },
+  )
+}
+
+function toExample(type: string, content: string): object[] {
+  return [{ type, content }]
 }
 
 /** Questions and answers. Calls and their results stay behind, as do messages without text. */
@@ -221,33 +372,37 @@ function toBrought(sent: readonly Message[], requestId: string): SessionMessage[
 }
 
 function historyRoutes(app: App, services: Services): void {
-  const url = `${prefix}/threads/:thread_id/history`
-  app.get(url, { config: reading, schema: { ...unlisted, params: threadParams, querystring: HistoryQuery } }, async (request) =>
-    historyOf(services, request, request.query),
-  )
-  app.post(url, { config: reading, schema: { ...unlisted, params: threadParams, body: HistoryBody } }, async (request) => {
-    const { limit, before } = request.body
-    const sent = typeof before === 'string' ? before : (before?.checkpoint_id ?? undefined)
-    return historyOf(services, request, { limit, before: sent })
-  })
-}
-
-/** A state for each turn, newest first. Older states are left out where the answer would have too many messages. */
-async function historyOf(
-  services: Services,
-  request: FastifyRequest<{ Params: { thread_id: string } }>,
-  { limit, before }: { limit: number; before?: string | undefined },
-): Promise<object[]> {
-  const session = await findThread(services, principalOf(request), request.params.thread_id)
-  const content = await contentOf(services, session)
-  const ends = turnEnds(content)
-  const states: object[] = []
-  let messages = 0
-  for (const [index, end] of ends.entries()) {
-    if (before !== undefined && end >= Number(before)) continue
-    messages += end
-    if (states.length === limit || (states.length > 0 && messages > maxSearchedMessages)) break
-    states.push(toState(session, content, end, ends[index + 1]))
+  const text = `The states of the thread, newest first: one for each message of the session, and one before the first. A run from a checkpoint that is not the last one makes a branch. Older states are left out where the answer would have more than 5,000 messages. ${unknown}`
+  const response = { 200: Type.Array(StateReply) }
+  const historyOf = async (principal: Principal, threadId: string, pageSize: number, before: string | undefined) => {
+    const thread = await findThread(services, principal, threadId)
+    const states = (await statesOf(services, thread)).filter(({ content }) => content.messages.length > 0)
+    const first = before === undefined ? 0 : states.findIndex(({ id }) => id === before) + 1
+    const page = before !== undefined && first === 0 ? [] : states.slice(first, first + pageSize)
+    let messages = 0
+    const pageStates = page.filter(({ count }, index) => (messages += count) <= maxMessages || index === 0)
+    return pageStates.map((state) => toState(threadId, state))
   }
-  return states
+
+  app.get(
+    `${url}/history`,
+    doorRoute(reading, { summary: 'Get the history of a thread', text, params: threadParams, querystring: HistoryQuery, response }),
+    async (request) => historyOf(principalOf(request), request.params.thread_id, request.query.limit, request.query.before),
+  )
+  app.post(
+    `${url}/history`,
+    doorRoute(reading, {
+      summary: 'Get the history of a thread, with a body',
+      text,
+      examples: { page: { summary: 'The newest states', value: { limit: 2 } } },
+      params: threadParams,
+      body: HistoryBody,
+      response,
+    }),
+    async (request) => {
+      const { limit: pageSize, before } = request.body
+      const checkpoint = typeof before === 'string' ? before : before ? checkpointOf(before) : undefined
+      return historyOf(principalOf(request), request.params.thread_id, pageSize, checkpoint)
+    },
+  )
 }

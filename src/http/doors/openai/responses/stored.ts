@@ -4,6 +4,7 @@ import { isReadable, type LoggedEvent, type RunKey } from '../../../../runs/run.
 import { storedEvents, wholeRun } from '../../../../runs/parts.ts'
 import { hasSchema } from '../../../../runs/open-run.ts'
 import type { RunStore, StoredRun } from '../../../../runs/run-store.ts'
+import { endRun } from '../../../named-runs.ts'
 import type { ToReaderFiles } from '../../../reader.ts'
 import { parseResponseId } from '../ids.ts'
 import type { OutputItem } from './items.ts'
@@ -138,13 +139,6 @@ export async function deleteResponse(services: DeleteServices, principal: Princi
   const isAlone = !echo.fields.conversation && (await isOnlyRun(services, principal, run))
   if (isAlone) await changes.remove(principal, run.sessionId)
   else await echoes.remove(run)
-}
-
-/** Cancels a run, unless the run has ended. */
-export async function endRun(runs: Pick<Runs, 'cancel'>, run: RunKey): Promise<void> {
-  await runs.cancel(run).catch((error: unknown) => {
-    if (!(error instanceof ServiceError && error.code === 'run_ended')) throw error
-  })
 }
 
 /** True if every message of the session is of this run: of its request, or its answer. */
