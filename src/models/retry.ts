@@ -250,14 +250,13 @@ function withSpent(reply: ModelReply, spent: readonly ModelUsage[]): ModelReply 
  *   any case, and the answer is validated.
  */
 export function withRefusals(model: Model): Model {
-  async function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
-    try {
-      return await model.reply(request, sink, signal)
-    } catch (error) {
+  // Not an async function: its frame would take half a KB for each open stream.
+  function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
+    return model.reply(request, sink, signal).catch((error: unknown) => {
       const smaller = !signal.aborted && error instanceof ModelError && error.code === 'refused' ? toSmaller(request, error) : undefined
       if (!smaller) throw error
       return reply(smaller, sink, signal)
-    }
+    })
   }
 
   return { ...model, reply }

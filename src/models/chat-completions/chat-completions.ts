@@ -21,6 +21,7 @@ import { withIdleTools, withRealNames, withSentNames } from '../fit-messages.ts'
 import { toServer } from '../model-access.ts'
 import { isStrict, toolSchemas, toToolSchema } from '../tool-schema.ts'
 import { findDialect, findQuirk, fitEffort, type Dialect, type Quirks } from './dialects.ts'
+import { Delivery } from './delivery.ts'
 import { EventStream } from './event-stream.ts'
 import { toWireMessages } from './messages.ts'
 import { ReplyBuilder } from './reply.ts'
@@ -93,19 +94,7 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
       signal.addEventListener('abort', leave)
       try {
         stream.open(pool, path, sentHeaders, toRequestBody(options, request, sent))
-        let isOver = false
-        while (!isOver) {
-          if (!builder.isDone && !stream.isOver) await stream.change()
-          signal.throwIfAborted()
-          isOver = builder.isDone || stream.isOver
-          if (isOver) builder.end()
-          // While the sink is busy, further text is merged, and much text pauses the socket.
-          for (let event = builder.take(); event; event = builder.take()) {
-            const storing = sink(event)
-            if (storing) await storing
-          }
-        }
-        signal.throwIfAborted()
+        await new Delivery(stream, builder, { sink, signal }).ended
         if (stream.failure && !builder.hasBegun && learn(stream.failure, sent)) continue
         // After the finish reason only the usage can be missing, so a failure is ignored.
         if (stream.failure && !builder.isWhole) throw stream.failure

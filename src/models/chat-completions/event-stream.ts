@@ -1,5 +1,4 @@
 import { StringDecoder } from 'node:string_decoder'
-import { createParser, type EventSourceParser } from 'eventsource-parser'
 import type { Dispatcher, Pool } from 'undici'
 import { ModelError } from '../../agent/model.ts'
 import type { Timeouts } from '../connections.ts'
@@ -12,6 +11,7 @@ import {
   type Origin,
   type StatusResponse,
 } from '../failures.ts'
+import { EventData } from './event-data.ts'
 import { Readable } from 'node:stream'
 
 /** Receiver of the data of server-sent events. `accept` may throw a `ModelError`. */
@@ -33,23 +33,25 @@ const maxEvent = 8 * 1024 * 1024
 const drainMs = 1000
 
 /**
- * A POST request whose response is a stream of server-sent events. All events of a socket read are passed to the sink before a waiting reader
- * wakes. `failure` is set if the stream failed. A slow reader pauses the socket.
+ * A POST request whose response is a stream of server-sent events. All events of a socket read are passed to the sink before the delivery
+ * passes them on. `failure` is set if the stream failed. A slow reader pauses the socket.
  */
 export class EventStream implements Dispatcher.DispatchHandler {
   isOver = false
   failure: ModelError | undefined
+  /** Told when there may be new events. */
+  delivery: { pass(): void } | undefined
 
   private readonly origin: Origin
   private readonly timeouts: Timeouts
   private readonly sink: EventSink
-  private readonly decoder = new StringDecoder('utf8')
-  private readonly parser: EventSourceParser
+  /** Absent before the first read that ends within a character. */
+  private decoder: StringDecoder | undefined
+  private readonly data: EventData
   private controller: Dispatcher.DispatchController | undefined
   private timer: NodeJS.Timeout | undefined
   private isIdleTimer = false
   private isReaderGone = false
-  private wake: (() => void) | undefined
   /** Present if the response is no event stream. The body is a whole answer, or becomes the error message. */
   private errorResponse: StatusResponse | undefined
 
@@ -57,13 +59,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
     this.origin = origin
     this.timeouts = timeouts
     this.sink = sink
-    this.parser = createParser({
-      maxBufferSize: maxEvent,
-      onEvent: (event) => sink.accept(event.data),
-      onError: (error) => {
-        if (error.type === 'max-buffer-size-exceeded') throw toStreamError(origin, 'a chunk is too long')
-      },
-    })
+    this.data = new EventData(sink, maxEvent)
   }
 
   /** Sends the request. `headers` are alternating names and values. */
@@ -73,17 +69,11 @@ export class EventStream implements Dispatcher.DispatchHandler {
     pool.dispatch({ method: 'POST', path, headers: [...headers, ...ofBody], body }, this)
   }
 
-  /** Resolves when there may be new events. Only one reader at a time. */
-  change(): Promise<void> {
-    const changed = new Promise<void>((resolve) => {
-      this.wake = resolve
-    })
-    if (this.controller?.paused) {
-      // A resumed socket may deliver buffered data synchronously, so `wake` is set first.
-      if (!this.isOver) this.timer = setTimeout(this.onSilence, this.timeouts.idleMs)
-      this.controller.resume()
-    }
-    return changed
+  /** Called when the reader has taken all events: resumes a paused socket, which may deliver data at once. */
+  resume(): void {
+    if (!this.controller?.paused || this.isOver) return
+    this.timer = setTimeout(this.onSilence, this.timeouts.idleMs)
+    this.controller.resume()
   }
 
   /** Closes the connection, unless the response has ended. */
@@ -93,7 +83,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
     if (this.isOver) return
     this.isOver = true
     this.controller?.abort(new Error('the reader has disconnected'))
-    this.wake?.()
+    this.delivery?.pass()
   }
 
   /** Called after the last event: lets the response end, so that the connection can be reused. */
@@ -120,14 +110,14 @@ export class EventStream implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
     if (this.isOver) return
-    const text = this.decoder.write(bytes)
+    const text = this.toText(bytes)
     if (this.errorResponse) {
       this.errorResponse.body += text
       const limit = this.errorResponse.status === 200 ? maxEvent : maxErrorBytes
       if (this.errorResponse.body.length > limit) this.fail(toStatusError(this.origin, this.errorResponse))
       return
     }
-    this.parser.feed(text)
+    if (!this.data.feed(text)) throw toStreamError(this.origin, 'a chunk is too long')
     if (this.isIdleTimer) this.timer?.refresh()
     else if (this.sink.hasBegun) {
       clearTimeout(this.timer)
@@ -139,7 +129,13 @@ export class EventStream implements Dispatcher.DispatchHandler {
       // The idle timeout does not count while the socket is paused.
       clearTimeout(this.timer)
     }
-    this.wake?.()
+    this.delivery?.pass()
+  }
+
+  private toText(bytes: Buffer): string {
+    const endsWithCharacter = bytes[bytes.length - 1]! < 0x80
+    if (!this.decoder && endsWithCharacter) return bytes.toString()
+    return (this.decoder ??= new StringDecoder('utf8')).write(bytes)
   }
 
   onResponseEnd(): void {
@@ -179,7 +175,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
   private settle(): void {
     this.isOver = true
     clearTimeout(this.timer)
-    this.wake?.()
+    this.delivery?.pass()
   }
 }
 
