@@ -53,8 +53,9 @@ export async function sendRun(
     const reader = { stream, after, disconnected, toFiles }
     const isInterrupted = whenResumed !== undefined && after >= log.events.length
     const out = new EventResponse(reply.raw, reply.server.streamKeepAliveMs)
-    if (isInterrupted) await sendResumed(whenResumed, reader, out)
-    else await sendLog(log, reader, out)
+    if (isInterrupted) void sendResumed(whenResumed, reader, out)
+    else void sendLog(log, reader, out)
+    // Nothing waits for the end of the stream: this frame and the frames of the callers would take 2 KB for each open stream.
     return reply
   } catch (error) {
     if (!start.hasBegun) throw error
@@ -154,17 +155,38 @@ export interface RunStream {
 
 /** `frame` writes one object as a server-sent event. Every token takes this path, so a frame has the constant parts as prebuilt text. */
 export function toStream<T>(projection: Projection<T>, frame: (object: T) => string): RunStream {
-  function toText(objects: readonly T[] = []): string {
-    let text = ''
-    for (const object of objects) text += frame(object)
-    return text
+  return new TextStream(projection, frame)
+}
+
+class TextStream<T> implements RunStream {
+  readonly opening: string
+  private readonly projection: Projection<T>
+  private readonly frame: (object: T) => string
+
+  constructor(projection: Projection<T>, frame: (object: T) => string) {
+    this.projection = projection
+    this.frame = frame
+    this.opening = this.toText(projection.opening)
   }
-  return {
-    opening: toText(projection.opening),
-    take: (event, number) => toText(projection.take(event, number)),
-    last: (event, number, files) => toText(projection.last(event, number, files)),
-    // The reader resumes after `received`, so the failure must not use the number of an event that is still to come.
-    fault: (fault, received) => toText(projection.fault ? projection.fault(fault) : projection.last(fault, received, [])),
+
+  take(event: LoggedEvent, number: number): string {
+    return this.toText(this.projection.take(event, number))
+  }
+
+  last(event: LastEvent, number: number, files: readonly AnswerFile[]): string {
+    return this.toText(this.projection.last(event, number, files))
+  }
+
+  /** The reader resumes after `received`, so the failure must not use the number of an event that is still to come. */
+  fault(fault: EndEvent, received: number): string {
+    const { projection } = this
+    return this.toText(projection.fault ? projection.fault(fault) : projection.last(fault, received, []))
+  }
+
+  private toText(objects: readonly T[] = []): string {
+    let text = ''
+    for (const object of objects) text += this.frame(object)
+    return text
   }
 }
 

@@ -18,7 +18,7 @@ import {
 import { eventStream, ClientToolAnswer, ChatBody, ChainAnswer, SteeredChat, ApprovalAnswer, BudgetAnswer } from '../../schemas/chat.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { toAnswerStep } from '../../../runs/log/outcome.ts'
-import type { LastEvent } from '../../../runs/run.ts'
+import type { LastEvent, LoggedEvent } from '../../../runs/run.ts'
 import { toCitationContext } from '../../../sessions/message.ts'
 
 const question = 'What were the total sales by region?'
@@ -204,34 +204,45 @@ const passing = { finish_reason: 'null', usage: [] }
 
 /** A run as chunks. */
 export function chunksOf(requestId: string): Projection<Chunk> {
-  const toFields = (event: LastEvent): object => {
-    if (event.type === 'interrupt')
-      return { finish_reason: interruptReason(event.calls), usage: event.usage, ...toWaitingFields(requestId, event.calls) }
-    const { reason, usage, citations, error } = event
-    return { finish_reason: reason, usage, additional_context: citations && toCitationContext(citations), error }
+  return new RunChunks(requestId)
+}
+
+class RunChunks implements Projection<Chunk> {
+  private readonly requestId: string
+
+  constructor(requestId: string) {
+    this.requestId = requestId
   }
 
-  return {
-    take(event, number) {
-      switch (event.type) {
-        case 'text':
-          return [{ number, token: event.text, agent_step: event.label }]
-        case 'retrying':
-          return [{ number, token: '', agent_step: 'retrying' }]
-        case 'user_message': {
-          const user_message = { message_id: event.id, position: event.position, message: event.text }
-          return [{ number, token: '', agent_step: 'user_message', more: { ...passing, user_message } }]
-        }
-        case 'step_start':
-          return [{ number, token: '', agent_step: labelOf(event.step) }]
-        case 'step_end':
-          return [{ number, token: '', agent_step: labelOf(event.step), more: { ...passing, step: toAnswerStep(event.step) } }]
-        case 'interrupt':
-        case 'end':
-          return [{ number, token: '', agent_step: 'answer' }]
+  take(event: LoggedEvent, number: number): Chunk[] {
+    switch (event.type) {
+      case 'text':
+        return [{ number, token: event.text, agent_step: event.label }]
+      case 'retrying':
+        return [{ number, token: '', agent_step: 'retrying' }]
+      case 'user_message': {
+        const user_message = { message_id: event.id, position: event.position, message: event.text }
+        return [{ number, token: '', agent_step: 'user_message', more: { ...passing, user_message } }]
       }
-    },
-    last: (event, number, files) => [{ number, token: '', agent_step: 'answer', more: { ...toFields(event), ...filesField(files) } }],
+      case 'step_start':
+        return [{ number, token: '', agent_step: labelOf(event.step) }]
+      case 'step_end':
+        return [{ number, token: '', agent_step: labelOf(event.step), more: { ...passing, step: toAnswerStep(event.step) } }]
+      case 'interrupt':
+      case 'end':
+        return [{ number, token: '', agent_step: 'answer' }]
+    }
+  }
+
+  last(event: LastEvent, number: number, files: readonly AnswerFile[]): Chunk[] {
+    return [{ number, token: '', agent_step: 'answer', more: { ...this.toFields(event), ...filesField(files) } }]
+  }
+
+  private toFields(event: LastEvent): object {
+    if (event.type === 'interrupt')
+      return { finish_reason: interruptReason(event.calls), usage: event.usage, ...toWaitingFields(this.requestId, event.calls) }
+    const { reason, usage, citations, error } = event
+    return { finish_reason: reason, usage, additional_context: citations && toCitationContext(citations), error }
   }
 }
 
@@ -247,19 +258,20 @@ function filesField(files: readonly AnswerFile[]): object {
 export function streamChunks(requestId: string): RunStream {
   const head = `id: ${requestId}:`
   const data = `\ndata: {"id":${JSON.stringify(requestId)},"token":`
-  const tails = new Map<string, string>()
+  let label: string | undefined
+  let tail = ''
 
-  function tailOf(label: string): string {
-    let tail = tails.get(label)
-    if (tail === undefined) {
-      tail = `,"agent_step":${JSON.stringify(label)},${JSON.stringify(passing).slice(1)}\n\n`
-      tails.set(label, tail)
+  return toStream(chunksOf(requestId), ({ number, token, agent_step: step, more }) => {
+    if (more) return `${head}${number}${data}${JSON.stringify(token)}${tailOf(step, more)}`
+    // Most tokens have the label of the token before.
+    if (step !== label) {
+      label = step
+      tail = tailOf(step, passing)
     }
-    return tail
-  }
-
-  return toStream(chunksOf(requestId), ({ number, token, agent_step: label, more }) => {
-    const tail = more ? `,"agent_step":${JSON.stringify(label)},${JSON.stringify(more).slice(1)}\n\n` : tailOf(label)
     return `${head}${number}${data}${JSON.stringify(token)}${tail}`
   })
+}
+
+function tailOf(label: string, fields: object): string {
+  return `,"agent_step":${JSON.stringify(label)},${JSON.stringify(fields).slice(1)}\n\n`
 }
