@@ -73,7 +73,7 @@ export class Answer {
 }
 
 /** Pieces that are joined at a time. */
-const piecesPerJoin = 32
+const piecesPerJoin = 16
 
 /**
  * A text that grows by small pieces, such as the tokens of an answer. Concatenation would build a tree of strings, which takes 32 bytes for

@@ -78,7 +78,7 @@ export function fromCompact(compact: CompactLog['events']): LoggedEvent[] {
 /** Events of a pack. Smaller packs take more memory, larger ones more time for a reader that is behind. */
 const eventsPerPack = 16
 /** Events that stay uncompacted, for readers that keep up. */
-const maxRecent = 24
+const maxRecent = 16
 
 interface Pack {
   events: CompactLog['events']

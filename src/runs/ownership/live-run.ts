@@ -82,9 +82,6 @@ export class LiveRun {
   storing: Promise<unknown> | undefined
   /** Resolves when the last event is in the log. */
   ended: Promise<void> = never
-  /** Resolves when the local process has stored a checkpoint of the run. */
-  readonly progressed: Promise<void>
-  readonly markProgress: () => void
   /** True where the run waits, or has waited, for its session or for a worker. */
   isQueued = false
   /** Epoch milliseconds; set when the run has its session. */
@@ -106,11 +103,10 @@ export class LiveRun {
   private readers = 0
   private grace: NodeJS.Timeout | undefined
   private onReader: (() => void) | undefined
+  private onProgress: (() => void) | undefined
+  private hasProgressed = false
 
   constructor(options: LiveRunOptions) {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.progressed = promise
-    this.markProgress = resolve
     this.key = options.key
     this.sessionId = options.sessionId
     this.operation = options.operation
@@ -149,6 +145,17 @@ export class LiveRun {
     this.times.endAll('model')
     this.times.endAll('tools')
     this.trace.measured(this.times.readAll())
+  }
+
+  /** Resolves when the local process has stored a checkpoint of the run. Few runs are asked. */
+  get progressed(): Promise<void> {
+    if (this.hasProgressed) return Promise.resolve()
+    return new Promise((resolve) => (this.onProgress = resolve))
+  }
+
+  markProgress(): void {
+    this.hasProgressed = true
+    this.onProgress?.()
   }
 
   /** The first cause counts, except that a run which is not stored has no end at all. */
