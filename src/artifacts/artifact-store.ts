@@ -56,6 +56,8 @@ export interface ArtifactBytes {
   /** Copies all files of a folder to another folder. */
   copyAll(source: string, target: string): Promise<void>
   deleteAll(folder: string): Promise<void>
+  /** Deletes a file, if there is one. */
+  delete(location: ArtifactLocation): Promise<void>
   /** Lists folders one by one; a folder may be deleted during the listing. */
   folders(): AsyncIterable<ArtifactFolder>
   /**

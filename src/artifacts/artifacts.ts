@@ -69,6 +69,8 @@ export interface Artifacts {
   /** Copies the files of one session, by key, to another. */
   copyAll(sourceKey: string, targetKey: string): Promise<void>
   deleteAll(session: string): Promise<void>
+  /** Deletes files of a session, by key. */
+  delete(session: string, ids: readonly string[]): Promise<void>
 }
 
 export interface ArtifactsDependencies {
@@ -155,6 +157,9 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
 
     copyAll: (sourceKey, targetKey) => reach(bytes.copyAll(sourceKey, targetKey)),
     deleteAll: (session) => bytes.deleteAll(session),
+    async delete(folder, ids) {
+      for (const id of ids) await bytes.delete({ folder, id })
+    },
   }
 }
 

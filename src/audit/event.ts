@@ -26,6 +26,7 @@ export const auditActions = {
   'schedule.changed': 'A schedule was changed, paused, resumed or ended.',
   'schedule.refused': 'A schedule did not fire, because its owner lacks the rights.',
   'session.deleted': 'A session was deleted.',
+  'session.message_deleted': 'A message of a session was deleted.',
   'memory.deleted': 'A memory was deleted.',
   'document.deleted': 'A document of the tenant was deleted.',
   'upload.deleted': 'A file that a caller had sent was deleted.',

@@ -41,8 +41,8 @@ export interface JobData {
   summary: { session: string; upTo: number }
   /** Cancels an interrupted run whose calls were not decided in time; `fence` is the fence of the interruption. */
   approval_expiry: { owner: string; requestId: string; fence: number }
-  /** Deletes data outside of the database that belongs to a deleted session. */
-  session_deleted: { session: string }
+  /** Deletes data outside of the database that belongs to a deleted session, or to a deleted message: then only `files`. */
+  session_deleted: { session: string; files?: string[] }
   /** Indexes a document of the tenant for `knowledge_search`, by the id of its upload. */
   knowledge_document: { id: string }
   /** Replays the examples of an experiment. */

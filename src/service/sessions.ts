@@ -32,10 +32,11 @@ interface SessionOptions {
 export function openSessions({ database, auditReads: reads, store, runs, artifacts, jobs, newId, now }: SessionOptions) {
   const files = {
     onDeleted: (_tenant: string, key: string) => artifacts.deleteAll(key),
+    onFilesDeleted: (_tenant: string, key: string, ids: readonly string[]) => artifacts.delete(key, ids),
     onForked: (_tenant: string, sourceKey: string, newKey: string) => artifacts.copyAll(sourceKey, newKey),
   }
   jobs.handle('session_deleted', 1, async ({ tenant, data }) => {
-    await files.onDeleted(tenant, data.session)
+    await (data.files ? files.onFilesDeleted(tenant, data.session, data.files) : files.onDeleted(tenant, data.session))
     return { kind: 'done' }
   })
   const sessionRuns = { cancel: runs.cancelSession, stopDeleted: runs.stopDeleted }
@@ -43,7 +44,7 @@ export function openSessions({ database, auditReads: reads, store, runs, artifac
   return {
     sessionStore: store,
     sessions: createSessions(store, reads),
-    changes: createSessionChanges({ store, reads, runs: sessionRuns, hooks: [files], wake, newId, now }),
+    changes: createSessionChanges({ store, reads, runs: sessionRuns, hooks: [files], wake, nameOf, newId, now }),
     conversations: createConversations({ store: createConversationStore(database), sessions: store, nameOf, newId, now }),
   }
 }

@@ -127,8 +127,11 @@ async function isRepeat(
   const first = await sessions.message(tenant, key, 0)
   if (first?.data?.requestId !== requestId || messageCount < messages.length) return false
   const stored = await sessions.messages(tenant, key)
+  const byIndex = new Map(stored.map((message) => [message.index, message]))
   return messages.every(({ role, content, createdAt }, index) => {
-    const known = stored[index]!
+    const known = byIndex.get(index)
+    // Deleted meanwhile.
+    if (!known) return true
     return known.role === role && known.content === content.toWellFormed() && (createdAt ?? known.createdAt) === known.createdAt
   })
 }

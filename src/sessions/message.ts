@@ -32,6 +32,8 @@ export interface MessageData {
   files?: FileReference[]
   /** human: system messages from the caller. */
   system?: string
+  /** The message was deleted: only its place, and `system`, are left. */
+  deleted?: true
 }
 
 /**

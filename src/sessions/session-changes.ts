@@ -13,6 +13,11 @@ export interface SessionChanges {
    */
   remove(principal: Principal, sessionId: string): Promise<void>
   /**
+   * Deletes a message with all that belongs to it. Later messages keep their places. Throws `not_found` unless the session is the caller's own and has
+   * the message, and `session_busy` while a run has the session.
+   */
+  removeMessage(principal: Principal, sessionId: string, index: number): Promise<void>
+  /**
    * Creates a session of the caller with the messages before `messageIndex`; returns the new id, which is `forkId` if given. Throws `session_exists`
    * where the caller has a session of this id.
    */
@@ -23,6 +28,8 @@ export interface SessionChanges {
 export interface SessionHooks {
   /** Called after a deletion, and repeated until the hook succeeds, also across crashes. */
   onDeleted(tenant: string, key: string): Promise<void>
+  /** Called after the deletion of a message, with the ids of its files, and repeated as `onDeleted` is. */
+  onFilesDeleted(tenant: string, key: string, files: readonly string[]): Promise<void>
   /** Called before a fork becomes visible. When the fork fails, `onDeleted` is called for the new key. */
   onForked(tenant: string, sourceKey: string, newKey: string): Promise<void>
 }
@@ -42,11 +49,13 @@ interface SessionChangesDependencies {
   hooks: readonly SessionHooks[]
   /** Wakes the workers of the deletion job. */
   wake(): void
+  /** The name of a session in lists, from its first question. */
+  nameOf(question: string): string
   newId(): string
   now(): number
 }
 
-export function createSessionChanges({ store, reads, runs, hooks, wake, newId, now }: SessionChangesDependencies): SessionChanges {
+export function createSessionChanges({ store, reads, runs, hooks, wake, nameOf, newId, now }: SessionChangesDependencies): SessionChanges {
   return {
     async remove(principal, sessionId) {
       const session = await store.find(principal, sessionId, { anyOwner: false })
@@ -56,6 +65,15 @@ export function createSessionChanges({ store, reads, runs, hooks, wake, newId, n
       if (!isRemoved) throw unknown(sessionId)
       wake()
       await runs.stopDeleted(principal, sessionId)
+    },
+
+    async removeMessage(principal, sessionId, index) {
+      const session = await store.find(principal, sessionId, { anyOwner: false })
+      if (!session) throw unknown(sessionId)
+      const deletion = { index, nameOf, checkpointId: newId(), jobId: newId(), now: now(), acting: principal }
+      if (!(await store.removeMessage(session, deletion)))
+        throw new ServiceError('not_found', `The session ${sessionId} has no message ${index}.`)
+      wake()
     },
 
     async fork(principal, sessionId, messageIndex, forkId = newId()) {

@@ -4,7 +4,7 @@ import type { Artifact } from '../agent/messages.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import { mediaTypeOf } from '../files/media.ts'
 import { toCitationContext, toContext, type AdditionalContext, type MessageData } from './message.ts'
-import type { SessionMessage, SessionRecord, SessionStore } from './session-store.ts'
+import type { PlacedMessage, SessionRecord, SessionStore } from './session-store.ts'
 
 interface SessionView {
   session_id: string
@@ -15,6 +15,8 @@ interface SessionView {
 }
 
 interface MessageView {
+  /** The place of the message in the session, behind a deleted message; otherwise the place in the list. */
+  message_index?: number
   role: 'human' | 'ai'
   content: string
   /** Epoch seconds. */
@@ -111,8 +113,9 @@ function toSummary(session: SessionRecord): SessionList['sessions'][number] {
   return { session_id: sessionId, checkpoint_id: checkpointId, short_name: shortName, created_at: toIso(createdAt) }
 }
 
-function toMessageView({ role, content, createdAt, data }: SessionMessage): MessageView {
-  const view: MessageView = { role, content, timestamp: Math.floor(createdAt / 1000) }
+function toMessageView({ index, role, content, createdAt, data }: PlacedMessage, position: number): MessageView {
+  const place = index === position ? {} : { message_index: index }
+  const view: MessageView = { ...place, role, content, timestamp: Math.floor(createdAt / 1000) }
   const ofRun = data?.messageId === undefined ? {} : { message_id: data.messageId }
   if (role === 'human') return { ...view, ...ofRun, ...toAttachedViews(data) }
   const thoughts = [...toContext('reasoning', data?.reasoning), ...toContext('planning', data?.planning)]

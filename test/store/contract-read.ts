@@ -103,7 +103,7 @@ function registerSessions(database: () => Database): void {
     assert.equal(await find('agent-core root', false), undefined)
     assert.equal(await find('agent-core ann', true, `not ${tenant}`), undefined)
     const messages = await sessions.messages(tenant, ann.turn.session)
-    assert.deepEqual(messages, [{ role: 'human', content: 'hello', createdAt: hour, data: undefined }])
+    assert.deepEqual(messages, [{ index: 0, role: 'human', content: 'hello', createdAt: hour, data: undefined }])
     assert.deepEqual(await sessions.messages(`not ${tenant}`, ann.turn.session), [])
   })
 

@@ -25,10 +25,10 @@ function registerSummaryContract(database: () => Database): void {
       key,
       summaries,
     } = await setUp()
-    assert.deepEqual(await summaries.window(tenant, key), { owner, start: 0, summary: undefined })
+    assert.deepEqual(await summaries.window(tenant, key), { owner, start: 0, summary: undefined, deleted: 0 })
     const summary = { text: 'ü\0 "b"', system: 'S' }
-    assert.equal(await summaries.moveWindow(tenant, key, { start: 0, end: 2, summary }), true)
-    assert.deepEqual(await summaries.window(tenant, key), { owner, start: 2, summary })
+    assert.equal(await summaries.moveWindow(tenant, key, { start: 0, end: 2, deleted: 0, summary }), true)
+    assert.deepEqual(await summaries.window(tenant, key), { owner, start: 2, summary, deleted: 0 })
     const run = newRun()
     assert.deepEqual(await running(store, run), { session: key, messageIndex: 4, messageCount: 5, windowStart: 2, summary })
   })
@@ -38,7 +38,7 @@ function registerSummaryContract(database: () => Database): void {
     const [first, second] = [newRun(), newRun()]
     const turn = await running(store, first)
     await store.begin(second)
-    assert.equal(await summaries.moveWindow(tenant, key, { start: 0, end: 2, summary: { text: 'x' } }), true)
+    assert.equal(await summaries.moveWindow(tenant, key, { start: 0, end: 2, deleted: 0, summary: { text: 'x' } }), true)
     await store.finish(first, 1, endOf(turn))
     const next = await store.takeTurn(second, second.messages, second.now)
     assert.deepEqual({ windowStart: next!.windowStart, summary: next!.summary }, { windowStart: 2, summary: { text: 'x' } })
@@ -46,13 +46,13 @@ function registerSummaryContract(database: () => Database): void {
 
   test('of two concurrent moves of a window one succeeds; another tenant or a deleted session moves none', async () => {
     const { tenant, key, summaries } = await setUp()
-    const move = (end: number, of = tenant) => summaries.moveWindow(of, key, { start: 0, end, summary: { text: `${end}` } })
+    const move = (end: number, of = tenant) => summaries.moveWindow(of, key, { start: 0, end, deleted: 0, summary: { text: `${end}` } })
     assert.equal(await move(2, `not ${tenant}`), false)
     const moved = await Promise.all([move(2), move(3)])
     assert.equal(moved.filter(Boolean).length, 1)
     const { start, summary } = (await summaries.window(tenant, key))!
     assert.equal(summary!.text, `${start}`)
-    assert.equal(await summaries.moveWindow(tenant, 'gone', { start: 0, end: 2, summary: { text: '' } }), false)
+    assert.equal(await summaries.moveWindow(tenant, 'gone', { start: 0, end: 2, deleted: 0, summary: { text: '' } }), false)
     assert.equal(await summaries.window(tenant, 'gone'), undefined)
     assert.equal(await summaries.window(`not ${tenant}`, key), undefined)
   })

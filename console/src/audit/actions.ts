@@ -24,6 +24,7 @@ export const actionLabels: Readonly<Record<AuditEvent['action'], string>> = {
   'schedule.changed': 'Schedule changed',
   'schedule.refused': 'Schedule refused',
   'session.deleted': 'Session deleted',
+  'session.message_deleted': 'Message deleted',
   'memory.deleted': 'Memory deleted',
   'document.deleted': 'Document deleted',
   'upload.deleted': 'Upload deleted',

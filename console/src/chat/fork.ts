@@ -14,5 +14,5 @@ export async function forkSession(sessionId: string, messageIndex: number): Prom
 export async function findQuestion(run: { session_id: string; request_id: string }, start: string) {
   const { messages } = await client.request('GET', '/core/v1/sessions/{session_id}', { path: { session_id: run.session_id } })
   const index = indexOfQuestion(messages, run.request_id, start)
-  return { question: messages[index]?.content ?? start, index }
+  return { question: messages[index]?.content ?? start, index: messages[index]?.message_index ?? index }
 }

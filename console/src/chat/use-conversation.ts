@@ -20,7 +20,7 @@ export interface ConversationState {
   /** Sends a message to the run that goes on; a run that has ended meanwhile makes it a question. */
   sendToRun: (text: string, mode: MessageMode) => Promise<void>
   /** Asks an earlier question anew, with another text, in a copy of the conversation before it. */
-  askAnew: (messageIndex: number, question: Question) => Promise<void>
+  askAnew: (position: number, question: Question) => Promise<void>
 }
 
 /** `session` is absent for a new conversation. */
@@ -60,8 +60,8 @@ export function useConversation(session: string | undefined): ConversationState 
     async sendToRun(text, mode) {
       if (run && !(await steer(run, text, mode))) start(run.sessionId, { text }, messages.length)
     },
-    async askAnew(messageIndex, question) {
-      start(await forkSession(session!, messageIndex), question, messageIndex)
+    async askAnew(position, question) {
+      start(await forkSession(session!, messages[position]?.message_index ?? position), question, position)
     },
   }
 }

@@ -17,7 +17,7 @@ function sessionOf(turns: number, start = 0, summary?: RunningSummary) {
   })
   const moves: WindowMove[] = []
   const store: SummaryStore = {
-    window: async (_, session) => (session === 'gone' ? undefined : { owner: 'o', start, summary }),
+    window: async (_, session) => (session === 'gone' ? undefined : { owner: 'o', start, summary, deleted: 0 }),
     history: async (_, __, first, limit) => messages.slice(first, first + limit),
     async moveWindow(_, __, move) {
       moves.push(move)

@@ -43,8 +43,9 @@ export function createSummaries({ store, agent, budgets, now, onFailure }: Summa
     const models = budgets.modelsFor({ tenant: job.tenant, owner: window.owner, session, operation: 'summary' }, current)
     try {
       const summary = await extendSummary(job, window, current, createExtend({ ...current, ...models }, job, onFailure), signal)
-      await store.moveWindow(job.tenant, session, { start: window.start, end: upTo, summary })
-      return { kind: 'done' }
+      const isMoved = await store.moveWindow(job.tenant, session, { ...window, end: upTo, summary })
+      // Another process has moved the window, or a message was deleted: the next attempt finds out.
+      return isMoved || job.attempt > 1 ? { kind: 'done' } : { kind: 'again', at: now() }
     } catch (error) {
       if (signal.aborted || !(error instanceof ModelError)) throw error
       onFailure(job, error)
@@ -254,15 +255,28 @@ function toPortions(records: readonly string[]): string[][] {
 
 /** Port: windows and summaries of sessions. */
 export interface SummaryStore {
-  /** The owner of the session, the index of the window's first message, and the summary of the turns before; undefined when the session does not exist. */
-  window(tenant: string, session: string): Promise<{ owner: string; start: number; summary: RunningSummary | undefined } | undefined>
+  /** Undefined when the session does not exist. */
+  window(tenant: string, session: string): Promise<SessionWindow | undefined>
   /** At most `limit` messages, starting with index `firstIndex`. */
   history(tenant: string, session: string, firstIndex: number, limit: number): Promise<HistoryMessage[]>
-  /** Moves the window and stores the new summary in one update; false when the window does not start at `move.start` any more. */
+  /**
+   * Moves the window and stores the new summary in one update; false when the window does not start at `move.start` any more, or when a message was deleted
+   * meanwhile, which the summary may have.
+   */
   moveWindow(tenant: string, session: string, move: WindowMove): Promise<boolean>
 }
 
-export interface WindowMove {
+export interface SessionWindow {
+  owner: string
+  /** Index of the window's first message. */
+  start: number
+  /** Of the turns before the window. */
+  summary: RunningSummary | undefined
+  /** Number of deleted messages. */
+  deleted: number
+}
+
+export interface WindowMove extends Pick<SessionWindow, 'deleted'> {
   /** Index of the window's first message before the move. */
   start: number
   /** Index of the window's first message after the move. */

@@ -55,6 +55,7 @@ export function createArtifactFiles(root: string): ArtifactBytes {
     },
 
     deleteAll: async (folder) => rm(folderOf(folder), { recursive: true, force: true, maxRetries: 3 }),
+    delete: async (location) => rm(fileOf(location), { force: true }),
 
     async *folders() {
       const listing = await orMissing(opendir(root))

@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely'
+import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
 import type { Change, Material, MemoryStore, StoredMemory, Memory, MemoryKind, MemorySource, Origin, Vector } from '../../memory/memory.ts'
 import type { MessageData } from '../../sessions/message.ts'
@@ -56,7 +56,8 @@ export function createMemoryStore(database: Database): MemoryStore {
 
     apply: (caller, expectedVersion, changes, source, now) =>
       database.forTenant(caller.tenant).unit(async (connection) => {
-        if (!(await holdSession(connection, db, caller, source.session))) return 'gone'
+        if (!(await holdSession(connection, db, caller, source.session)) || (await isTurnGone(connection, db, caller, source)))
+          return 'gone'
         if (!(await incrementVersion(connection, db, caller, expectedVersion))) return 'moved'
         for (const change of changes) await applyChange(connection, db, caller, change, source, now)
         return 'done'
@@ -78,13 +79,47 @@ export function createMemoryStore(database: Database): MemoryStore {
  * `session` is the session's key.
  */
 export async function forgetSession(connection: Connection, db: Kysely<Tables>, caller: Owner, session: string): Promise<void> {
+  await forgetSources(connection, db, caller, ({ eb }) => eb('session', '=', session))
+}
+
+interface LearnedTurn {
+  /** The key of the session. */
+  session: string
+  /** Indexes of questions. */
+  indexes: readonly number[]
+  requestIds: readonly string[]
+}
+
+/** Forgets memories learned only from a turn of a session, as a part of the deletion of a message. */
+export function forgetTurn(
+  connection: Connection,
+  db: Kysely<Tables>,
+  caller: Owner,
+  { session, indexes, requestIds }: LearnedTurn,
+): Promise<void> {
+  const makers = requestIds.flatMap((id) => [`retain ${id}`, `feedback ${id}`])
+  return forgetSources(connection, db, caller, ({ eb, and, or }) =>
+    and([
+      eb('session', '=', session),
+      or([eb('message_index', 'in', [...indexes]), ...(makers.length > 0 ? [eb('made_by', 'in', makers)] : [])]),
+    ]),
+  )
+}
+
+/** Removes sources, and memories without another source. */
+async function forgetSources(
+  connection: Connection,
+  db: Kysely<Tables>,
+  caller: Owner,
+  isForgotten: (builder: ExpressionBuilder<Tables, 'memory_sources'>) => Expression<SqlBool>,
+): Promise<void> {
   const { tenant, owner } = caller
-  const ofSession = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
-  const { rows } = await query(connection, ofSession)
+  const sources = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where(isForgotten)
+  const { rows } = await query(connection, sources)
   if (rows.length === 0) return
   // First, for the lock: of two sessions deleted at once, the later deletion sees that no other source remains.
   await incrementVersion(connection, db, caller)
-  await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('session', '=', session))
+  await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where(isForgotten))
   const ids = rows.map(({ memory }) => memory)
   const orphans = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
   await query(connection, orphans.where('id', 'not in', db.selectFrom('memory_sources').select('memory').where('memory', 'in', ids)))
@@ -141,6 +176,18 @@ async function holdSession(connection: Connection, db: Kysely<Tables>, { tenant,
   const unchanged = sql<number>`updated_at`
   const hold = db.updateTable('sessions').set({ updated_at: unchanged }).where('tenant', '=', tenant).where('key', '=', session)
   return (await query(connection, hold.where('owner', '=', owner).returning('key'))).rows.length > 0
+}
+
+/** True if a message of the turn was deleted meanwhile, which removes the run of the turn. */
+async function isTurnGone(
+  connection: Connection,
+  db: Kysely<Tables>,
+  { tenant, owner }: Owner,
+  { madeBy }: MemorySource,
+): Promise<boolean> {
+  const run = db.selectFrom('runs').select('request_id').where('tenant', '=', tenant).where('owner', '=', owner)
+  const gone = run.where('request_id', '=', madeBy.slice(madeBy.indexOf(' ') + 1)).where('status', '=', 'gone')
+  return (await query(connection, gone)).rows.length > 0
 }
 
 async function applyChange(

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { FenceLost, runGone, type Checkpoint, type HistoryMessage, type RunStore, type StoredRun } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
+import { withoutDeleted } from '../../runs/window/deleted.ts'
+import type { MessageData } from '../../sessions/message.ts'
 import { allSettledOrThrow, query, type Database, type Connection } from '../database.ts'
 import { isChat, parseJson, toStoredRun } from '../rows.ts'
 import { plainBox } from '../secrets/secret-box.ts'
@@ -75,7 +77,13 @@ function runHistory({ forTenant, embedded }: Database, statements: RunStatements
   async function read(connection: Connection, tenant: string, session: string, from: number, limit?: number): Promise<HistoryMessage[]> {
     const part = { tenant, session, from }
     const reading = limit === undefined ? statements.history(connection, part) : statements.historyPart(connection, { ...part, limit })
-    return (await reading).rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
+    const rows = (await reading).rows.map((row) => ({
+      idx: row.idx,
+      role: row.role,
+      content: row.content,
+      data: parseJson<MessageData>(row.data),
+    }))
+    return withoutDeleted(rows)
   }
 
   return {

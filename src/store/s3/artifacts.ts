@@ -88,6 +88,11 @@ export function createArtifactBucket(settings: S3Settings): ArtifactBytes & { cl
       }
     },
 
+    async delete(location) {
+      const Key = keyOf(location)
+      await orMissing(call((options) => client.send(new DeleteObjectCommand({ Bucket, Key }), options)))
+    },
+
     async *folders() {
       let folder: ArtifactFolder | undefined
       for await (const page of pages('')) {

@@ -6,6 +6,7 @@ import { query, type Database, type Connection } from '../database.ts'
 import { json, parseJson, toText, toWindow } from '../rows.ts'
 import type { SummaryStore } from '../../runs/window/summary.ts'
 import type { RunStore } from '../../runs/run-store.ts'
+import { isLeft } from './remove-message.ts'
 
 /** `ConversationStore` on either database. */
 export function createConversationStore({ db, forTenant }: Database): ConversationStore {
@@ -89,6 +90,13 @@ export function createConversationStore({ db, forTenant }: Database): Conversati
 /** `SummaryStore` on either database. */
 export function createSummaryStore(database: Database, { history }: Pick<RunStore, 'history'>): SummaryStore {
   const { db } = database
+  const deletedIn = (tenant: string, session: string) =>
+    db
+      .selectFrom('messages')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('tenant', '=', tenant)
+      .where('session', '=', session)
+      .where(sql<boolean>`not ${isLeft}`)
   return {
     history,
 
@@ -98,20 +106,26 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
         .select(['owner', 'window_start', 'summary'])
         .where('tenant', '=', tenant)
         .where('key', '=', session)
-      const [row] = (await query(database.forTenant(tenant).read, selection)).rows
+      const { read } = database.forTenant(tenant)
+      const [row] = (await query(read, selection)).rows
       if (!row) return undefined
       const { windowStart, summary } = toWindow(row)
-      return { owner: row.owner, start: windowStart, summary }
+      return {
+        owner: row.owner,
+        start: windowStart,
+        summary,
+        deleted: Number((await query(read, deletedIn(tenant, session))).rows[0]?.count),
+      }
     },
 
-    async moveWindow(tenant, session, { start, end, summary }) {
-      const moved = db
-        .updateTable('sessions')
-        .set({ window_start: end, summary: JSON.stringify(summary) })
-        .where('tenant', '=', tenant)
-        .where('key', '=', session)
-        .where('window_start', '=', start)
-      const { changes } = await database.forTenant(tenant).unit((connection) => query(connection, moved))
+    async moveWindow(tenant, session, { start, end, summary, deleted }) {
+      const ofWindow = db.updateTable('sessions').where('tenant', '=', tenant).where('key', '=', session).where('window_start', '=', start)
+      const moved = ofWindow.set({ window_start: end, summary: JSON.stringify(summary) }).where(deletedIn(tenant, session), '=', deleted)
+      const { changes } = await database.forTenant(tenant).unit(async (connection) => {
+        // Waits for a deletion that goes on: the second statement counts what the deletion has committed.
+        await query(connection, ofWindow.set({ window_start: start }))
+        return query(connection, moved)
+      })
       return changes === 1
     },
   }

@@ -5,6 +5,7 @@ import type { SessionRow, Tables } from '../tables.ts'
 import type { Excerpt, ExcerptLimits } from '../../runs/approvals/approval-store.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
+import { isLeft } from './remove-message.ts'
 import { isInPairs } from './remove-session.ts'
 import { unindexedTenant } from '../runs/statements.ts'
 
@@ -84,6 +85,7 @@ export async function excerptsOf(database: Database, tenant: string, runs: reado
     .where(isInPairs(['runs.request_id', 'runs.owner'], names))
     .where(sql<boolean>`${unindexedTenant} = ${tenant}`)
     .where('messages.tenant', '=', tenant)
+    .where(isLeft)
     .where(sql<boolean>`messages.idx >= sessions.message_count - ${limits.messages}`)
     .orderBy('messages.idx')
   const { rows } = await query(database.forTenant(tenant).read, selection)

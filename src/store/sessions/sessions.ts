@@ -2,6 +2,7 @@ import type { Owner } from '../../access/owner.ts'
 import type { SessionMessage, SessionPage, SessionRecord, SessionStore } from '../../sessions/session-store.ts'
 import { query, type Database, statement, type Param } from '../database.ts'
 import { forkSession } from './fork-session.ts'
+import { removeMessage } from './remove-message.ts'
 import { removeSession } from './remove-session.ts'
 import { parseJson, toText } from '../rows.ts'
 import { createSearch } from './search/search.ts'
@@ -14,7 +15,7 @@ export function createSessionStore(database: Database): SessionStore {
   const messagesOf = statement(db, (builder, param: Param<{ tenant: string; session: string }>) =>
     builder
       .selectFrom('messages')
-      .select(['role', 'content', 'created_at', 'data'])
+      .select(['idx', 'role', 'content', 'created_at', 'data'])
       .where('tenant', '=', param('tenant'))
       .where('session', '=', param('session'))
       .orderBy('idx'),
@@ -43,13 +44,14 @@ export function createSessionStore(database: Database): SessionStore {
 
     async messages(tenant, session) {
       const { rows } = await messagesOf(database.forTenant(tenant).read, { tenant, session })
-      return rows.map(toMessage)
+      return rows.map((row) => ({ index: row.idx, ...toMessage(row) })).filter(({ data }) => !data?.deleted)
     },
 
     async message(tenant, session, index) {
       if (index > maxIndex) return undefined
       const row = (await messageOf(database.forTenant(tenant).read, { tenant, session, index })).rows[0]
-      return row && toMessage(row)
+      const message = row && toMessage(row)
+      return message?.data?.deleted ? undefined : message
     },
 
     list,
@@ -57,6 +59,8 @@ export function createSessionStore(database: Database): SessionStore {
 
     remove: (caller, sessionId, removal) =>
       database.forTenant(caller.tenant).unit((connection) => removeSession(database, connection, { caller, sessionId, ...removal })),
+    removeMessage: (session, deletion) =>
+      database.forTenant(session.tenant).unit((connection) => removeMessage(database, connection, session, deletion)),
     fork: (source, fork) => database.forTenant(source.tenant).unit((connection) => forkSession(db, connection, source, fork)),
   }
 }
