@@ -144,6 +144,7 @@ const openAiRoutes = [
   ['GET', '/v1/conversations/{conversation_id}/items', 'sessions.read'],
   ['POST', '/v1/conversations/{conversation_id}/items', 'sessions.write'],
   ['GET', '/v1/conversations/{conversation_id}/items/{item_id}', 'sessions.read'],
+  ['DELETE', '/v1/conversations/{conversation_id}/items/{item_id}', 'sessions.write'],
   ['POST', '/v1/files', 'chat'],
   ['GET', '/v1/files', 'chat'],
   ['GET', '/v1/files/{file_id}', 'chat'],

@@ -289,6 +289,7 @@ export const preparations: Record<string, Prepare> = {
   getV1ConversationsByConversationIdItems: byConversation,
   postV1ConversationsByConversationIdItems: byConversation,
   getV1ConversationsByConversationIdItemsByItemId: byItem,
+  deleteV1ConversationsByConversationIdItemsByItemId: byItem,
   getKnowledgeByDocumentId: byDocument,
   deleteKnowledgeByDocumentId: byDocument,
   getV1FilesByFileId: byUpload,

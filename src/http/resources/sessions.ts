@@ -26,6 +26,9 @@ const Query = Type.Object({
 const Attached = Type.Object({ name: Type.String(), kind: Type.String({ description: 'MIME type.' }) })
 
 export const Message = namedObject('SessionMessage', {
+  message_index: Type.Optional(
+    Type.Integer({ description: 'The place of the message in the session, behind a deleted message. Absent: the place in this list.' }),
+  ),
   role: Type.Enum(['human', 'ai']),
   content: Type.String(),
   timestamp: Type.Integer({ description: 'Epoch seconds.' }),

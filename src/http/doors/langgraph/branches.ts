@@ -111,11 +111,13 @@ export async function fork(
   { changes }: { changes: Pick<SessionChanges, 'fork'> },
   principal: Principal,
   { threadId, sessions }: Thread,
-  { session, index }: Pick<State, 'session' | 'index'>,
+  { session, index, content }: Pick<State, 'session' | 'index' | 'content'>,
 ): Promise<string> {
+  const last = content.stored[index - 1]
+  const place = last ? last.index + 1 : index
   for (let n = sessions.length; n <= maxBranches; n++) {
     try {
-      return await changes.fork(principal, session.sessionId, index, `${threadId}:b${n}`)
+      return await changes.fork(principal, session.sessionId, place, `${threadId}:b${n}`)
     } catch (error) {
       // Another request has made this branch.
       if (!(error instanceof ServiceError) || error.code !== 'session_exists') throw error

@@ -3,7 +3,7 @@ import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import { isOpen, storedEvents } from '../../../runs/parts.ts'
 import type { ListedRun, SessionRuns } from '../../../runs/run-list.ts'
 import type { RunStore } from '../../../runs/run-store.ts'
-import type { SessionMessage, SessionRecord, SessionStore } from '../../../sessions/session-store.ts'
+import type { PlacedMessage, SessionRecord, SessionStore } from '../../../sessions/session-store.ts'
 import { type Interrupt, toInterrupts } from './interrupts.ts'
 import { type LangChainMessage, toMessages } from './messages.ts'
 import { RunMessages } from './run-messages.ts'
@@ -17,7 +17,7 @@ export interface ContentServices {
 
 /** The messages of a session, and what its waiting run waits for. */
 export interface Content {
-  stored: readonly SessionMessage[]
+  stored: readonly PlacedMessage[]
   /** The messages in the form of LangChain, with those of the waiting run. */
   messages: LangChainMessage[]
   /** Numbers of messages in the form of LangChain at the ends of stored messages, from 0; the last number is of all messages. */
@@ -30,7 +30,7 @@ export interface Content {
 export async function contentOf(services: ContentServices, { tenant, owner, sessionId, key }: SessionRecord): Promise<Content> {
   const stored = await services.sessionStore.messages(tenant, key)
   const messages: LangChainMessage[] = []
-  const ends = [0, ...stored.map((message, index) => messages.push(...toMessages(message, index)))]
+  const ends = [0, ...stored.map((message) => messages.push(...toMessages(message)))]
   const caller = { tenant, owner }
   const { sessionRuns, runStore, openCalls } = services
   const run = (await sessionRuns.newest(caller, sessionId, 'interrupted')) ?? (await sessionRuns.newest(caller, sessionId))

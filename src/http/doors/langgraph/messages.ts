@@ -2,7 +2,7 @@ import type { JsonObject, Message } from '../../../agent/messages.ts'
 import { fieldsOf, parseJson } from '../../../json/shape.ts'
 import { toGeneratedArtifact } from '../../../sessions/sessions.ts'
 import type { UsageEntry } from '../../../sessions/message.ts'
-import type { SessionMessage } from '../../../sessions/session-store.ts'
+import type { PlacedMessage } from '../../../sessions/session-store.ts'
 import { tokensSince } from '../model-apis/output.ts'
 
 /** Messages of sessions in the form of LangChain. Ids are derived from runs, calls and places, so that nothing is stored twice. */
@@ -70,17 +70,17 @@ export function toAnswer(
 }
 
 /** The messages of a session; an answer with tool calls is several. */
-export function toLangChainMessages(messages: readonly SessionMessage[]): LangChainMessage[] {
-  return messages.flatMap((message, index) => toMessages(message, index))
+export function toLangChainMessages(messages: readonly PlacedMessage[]): LangChainMessage[] {
+  return messages.flatMap((message) => toMessages(message))
 }
 
 /** The time is a part of the id: an edited question has the place of another question. */
-export function toMessages(message: SessionMessage, index: number): LangChainMessage[] {
-  const { role, content, createdAt, data } = message
-  return role === 'human' ? [toHuman(data?.messageId ?? `human:${index}:${createdAt}`, content)] : toTurn(message, index)
+export function toMessages(message: PlacedMessage): LangChainMessage[] {
+  const { index, role, content, createdAt, data } = message
+  return role === 'human' ? [toHuman(data?.messageId ?? `human:${index}:${createdAt}`, content)] : toTurn(message)
 }
 
-function toTurn({ content, data }: SessionMessage, index: number): LangChainMessage[] {
+function toTurn({ content, data, index }: PlacedMessage): LangChainMessage[] {
   const requestId = data?.requestId ?? `brought:${index}`
   const steps = toSteps(requestId, data?.transcript ?? [])
   const number = steps.filter(({ type }) => type === 'ai').length

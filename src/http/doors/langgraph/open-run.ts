@@ -69,7 +69,7 @@ interface Place {
   source: ChatSource
   sessionId: string
   /** The state behind which the thread is branched first. */
-  fork?: { thread: Thread; state: Pick<State, 'session' | 'index'> }
+  fork?: { thread: Thread; state: Pick<State, 'session' | 'content' | 'index'> }
 }
 
 function ownPlace(body: RunBody, sessionId: string): Place {
@@ -106,7 +106,7 @@ function placeAt(body: RunBody, thread: Thread, state: State): Place {
   return {
     source,
     sessionId: '',
-    fork: { thread, state: { session, index: repeated ? index - 1 : Math.min(index, content.stored.length) } },
+    fork: { thread, state: { session, content, index: repeated ? index - 1 : Math.min(index, content.stored.length) } },
   }
 }
 

@@ -128,7 +128,7 @@ async function baseOf({ sessionStore }: RunServices, { run }: OpenChat, principa
   const base = toLangChainMessages(before)
   return before.some(({ role, content }) => role === 'human' && content === run.input)
     ? base
-    : [...base, toHuman(`human:${before.length}`, run.input)]
+    : [...base, toHuman(`human:${1 + (before.at(-1)?.index ?? -1)}`, run.input)]
 }
 
 export async function sendThreadRun(

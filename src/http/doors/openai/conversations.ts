@@ -8,7 +8,7 @@ import type { SessionChanges } from '../../../sessions/session-changes.ts'
 import type { SessionRecord, SessionStore } from '../../../sessions/session-store.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { toAddedMessages, toConversationItems, toPage } from './item-lists.ts'
+import { indexOfItem, toAddedMessages, toConversationItems, toPage } from './item-lists.ts'
 import { toConversationId } from './ids.ts'
 import { openAiRefusals } from './replies.ts'
 import { findConversation } from './responses/place.ts'
@@ -24,7 +24,7 @@ interface ConversationServices {
   agent: CurrentAgent
   conversations: Conversations
   sessionStore: Pick<SessionStore, 'find' | 'messages'>
-  changes: Pick<SessionChanges, 'remove'>
+  changes: Pick<SessionChanges, 'remove' | 'removeMessage'>
 }
 
 const NewConversation = Type.Object({
@@ -69,6 +69,7 @@ export const conversationRoutes = [
   listItemsRoute,
   addItemsRoute,
   readItemRoute,
+  deleteItemRoute,
 ] as const
 
 function find({ sessionStore }: ConversationServices, request: ConversationRequest): Promise<SessionRecord> {
@@ -198,7 +199,7 @@ function addItemsRoute(app: App, services: ConversationServices): void {
     '/v1/conversations/:conversation_id/items',
     route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
       summary: 'Add messages to a conversation',
-      text: `Adds messages without asking the agent. A \`function_call\` with its output becomes part of the assistant message behind it. System messages are accepted at the start of a conversation; items cannot be removed one by one.
+      text: `Adds messages without asking the agent. A \`function_call\` with its output becomes part of the assistant message behind it. System messages are accepted at the start of a conversation.
 
 ${unknownConversation} 409: a response of the conversation is in progress.`,
       parameters: conversationId,
@@ -222,7 +223,8 @@ ${unknownConversation} 409: a response of the conversation is in progress.`,
       })
       const first = await services.conversations.append(session, messages)
       if (first === undefined) throw deleted(session)
-      return toPage(toConversationItems(session.sessionId, messages, first), { limit: messages.length, order: 'asc' })
+      const placed = messages.map((message, index) => ({ ...message, index: first + index }))
+      return toPage(toConversationItems(session.sessionId, placed), { limit: messages.length, order: 'asc' })
     },
   )
 }
@@ -242,14 +244,43 @@ ${unknownConversation} The same holds for an unknown item.`,
     async (request) => {
       const { item_id: id } = request.params
       const item = (await itemsOf(services, request)).find((candidate) => candidate.id === id)
-      if (!item) throw new ServiceError('not_found', `There is no item ${id}.`)
+      if (!item) throw noItem(id)
       return item
+    },
+  )
+}
+
+function deleteItemRoute(app: App, services: ConversationServices): void {
+  app.delete(
+    '/v1/conversations/:conversation_id/items/:item_id',
+    route({ access: 'sessions.write', errorShape: openAiErrors }, tag, {
+      summary: 'Delete a message of a conversation',
+      text: `Deletes a message with its images and files, the responses that it is a question or an answer of, and memories whose last source they were. Tool calls and their outputs belong to the answer and go with it. The other messages keep their ids. Answers with the conversation.
+
+${unknownConversation} The same holds for an unknown item. 409: a response of the conversation is in progress.`,
+      parameters: { ...conversationId, item_id: 'msg_0198f0a4-6a1e-7c3b-9f52-2d4c6b8e1a71~0' },
+      params: itemParams,
+      response: { 200: Conversation, ...refusals },
+    }),
+    async (request) => {
+      const session = await find(services, request)
+      const { item_id: id } = request.params
+      const index = indexOfItem(session.sessionId, id)
+      if (index === undefined) throw noItem(id)
+      await services.changes.removeMessage(principalOf(request), session.sessionId, index).catch((error: unknown) => {
+        throw error instanceof ServiceError && error.code === 'not_found' ? noItem(id) : error
+      })
+      return toConversation(session, await services.conversations.metadata(session))
     },
   )
 }
 
 function toConversation({ sessionId, createdAt }: SessionRecord, metadata: Metadata): Static<typeof Conversation> {
   return { id: toConversationId(sessionId), object: 'conversation', created_at: Math.floor(createdAt / 1000), metadata }
+}
+
+function noItem(id: string): ServiceError {
+  return new ServiceError('not_found', `There is no item ${id}.`)
 }
 
 function deleted({ sessionId }: SessionRecord): ServiceError {

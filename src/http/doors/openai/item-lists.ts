@@ -4,7 +4,7 @@ import type { ContentPart, InputItem } from './responses/schemas.ts'
 import { invalid } from '../../../errors.ts'
 import { toStoredTurns } from '../../../runs/window/window.ts'
 import { checkInputSize } from '../core/open-chat.ts'
-import type { SessionMessage } from '../../../sessions/session-store.ts'
+import type { PlacedMessage, SessionMessage } from '../../../sessions/session-store.ts'
 import { unsupported } from '../model-apis/parameters.ts'
 import { toMessages } from '../model-apis/brought-chat.ts'
 import { toEntries, toItems, type Item } from './responses/input.ts'
@@ -94,13 +94,19 @@ export function toPage(items: readonly ListedItem[], { limit, order, after }: Pa
   }
 }
 
+/** The index of a message, by the id of its item; undefined for another id. */
+export function indexOfItem(sessionId: string, id: string): number | undefined {
+  const index = id.startsWith(`msg_${sessionId}~`) ? id.slice(id.indexOf('~') + 1) : ''
+  return /^(?:0|[1-9]\d{0,8})$/.test(index) ? Number(index) : undefined
+}
+
 /** `msg_<session id>~<index>`. */
 export function toMessageId(sessionId: string, index: number): string {
   return `msg_${sessionId}~${index}`
 }
 
-export function toConversationItems(sessionId: string, messages: readonly SessionMessage[], first = 0): ListedItem[] {
-  return messages.map((message, index) => toConversationItem(toMessageId(sessionId, first + index), message))
+export function toConversationItems(sessionId: string, messages: readonly PlacedMessage[]): ListedItem[] {
+  return messages.map((message) => toConversationItem(toMessageId(sessionId, message.index), message))
 }
 
 function toConversationItem(id: string, { role, content, data }: SessionMessage): ListedItem {

@@ -4,7 +4,7 @@ import type { Budgets } from '../../../../budgets/budgets.ts'
 import { invalid } from '../../../../errors.ts'
 import { createSummarise, type Summarise, type SummaryUsage } from '../../../../runs/window/summary.ts'
 import { toStoredTurns } from '../../../../runs/window/window.ts'
-import type { SessionMessage } from '../../../../sessions/session-store.ts'
+import type { PlacedMessage } from '../../../../sessions/session-store.ts'
 import { disconnectSignal } from '../../../reader.ts'
 import { route } from '../../../schemas/shared.ts'
 import type { App } from '../../../server/app.ts'
@@ -96,11 +96,11 @@ async function compact(services: CompactServices, summarise: Summarise, { princi
   }
 }
 
-async function earlierMessages(services: CompactServices, principal: Principal, previous: string | null): Promise<SessionMessage[]> {
+async function earlierMessages(services: CompactServices, principal: Principal, previous: string | null): Promise<PlacedMessage[]> {
   const continued = await findContinued(services, principal, { conversation: null, previous_response_id: previous })
   if (!continued) return []
   const { session, messages } = continued
-  return (await services.sessionStore.messages(session.tenant, session.key)).slice(0, messages)
+  return (await services.sessionStore.messages(session.tenant, session.key)).filter(({ index }) => index < messages)
 }
 
 /** Messages of the caller stay as they are, so that they can be sent again. */

@@ -76,6 +76,8 @@ async function countContinued({ agent, ...stores }: CountServices, principal: Pr
   if (!continued) return 0
   const { session, messages: end } = continued
   const messages = await stores.sessionStore.messages(session.tenant, session.key)
-  const tokens = messages.slice(0, end).reduce((sum, message, idx) => sum + toSizedMessage({ ...message, idx }).tokens, 0)
+  const tokens = messages
+    .filter(({ index }) => index < end)
+    .reduce((sum, message) => sum + toSizedMessage({ ...message, idx: message.index }).tokens, 0)
   return Math.min(tokens, agent().config.memory.history_tokens)
 }

@@ -146,5 +146,5 @@ async function isOnlyRun({ sessionStore }: DeleteServices, principal: Principal,
   const session = await sessionStore.find(principal, run.sessionId, { anyOwner: false })
   if (!session) return false
   const messages = await sessionStore.messages(session.tenant, session.key)
-  return messages.every(({ data }, index) => index === run.messageIndex || data?.requestId === run.requestId)
+  return messages.every(({ index, data }) => index === run.messageIndex || data?.requestId === run.requestId)
 }
