@@ -4,24 +4,22 @@ import type { OpenRun } from '../../../runs/open-run.ts'
 import { lastOfPart, usageBefore, type RunPart } from '../../../runs/parts.ts'
 import type { LastEvent } from '../../../runs/run.ts'
 import { toStream, type Projection, type RunStream } from '../../send-run.ts'
+import type { AnswerHead } from '../model-apis/answered-run.ts'
 import {
+  answerOf,
   approvalFields,
   clientCallsOf,
   fileFields,
   linksBehind,
-  toAnswerText,
+  partSuffix,
   tokensSince,
   toWebCitations,
   waitingText,
 } from '../model-apis/output.ts'
-import { StreamedTexts, Thoughts, type TextForm } from '../texts.ts'
+import { StreamedTexts, type TextForm } from '../texts.ts'
 import { toAnthropicError } from './errors.ts'
 
-/** The message that a request gets: of its own run, or of the part behind an interruption of an earlier run. */
-export interface MessageHead {
-  /** The request id of the run. */
-  requestId: string
-  part: RunPart
+export interface MessageHead extends AnswerHead {
   model: string
   showsThinking: boolean
 }
@@ -32,16 +30,15 @@ type Block =
   | { type: 'tool_use'; id: string; name: string; input: unknown; caller: { type: 'direct' } }
 
 /** Converts a run that has ended or waits to a message. The text in front of calls that the agent itself made is left out. */
-export function toMessage(head: MessageHead, body: AnswerBody, { log, hasSchema }: Pick<OpenRun, 'log' | 'hasSchema'>): object {
+export function toMessage(
+  head: MessageHead,
+  { output, generated_artifacts: files }: AnswerBody,
+  run: Pick<OpenRun, 'log' | 'hasSchema'>,
+): object {
   const { requestId, part, showsThinking } = head
-  const events = log.events.slice(part.before.length)
-  const last = lastOfPart(part, log.events.at(-1) as LastEvent)
-  const { output, generated_artifacts: files } = body
-  const thoughts = new Thoughts()
-  const thinking = showsThinking ? events.map((event) => thoughts.take(event)).join('') : ''
-  const text = toAnswerText({ part, events, last, output, hasSchema })
+  const { last, text, thinking } = answerOf(part, output, run)
   const content: Block[] = [
-    ...(thinking === '' ? [] : [{ type: 'thinking' as const, thinking, signature: toSignature(requestId) }]),
+    ...(showsThinking && thinking !== '' ? [{ type: 'thinking' as const, thinking, signature: toSignature(requestId) }] : []),
     ...(text === '' ? [] : [toTextBlock(text, citationsIn(last))]),
     ...textsBehind(requestId, last, files).map((more) => toTextBlock(more)),
     ...clientCallsOf(last).map(toToolUse),
@@ -82,12 +79,11 @@ export function messageEventsOf(head: MessageHead, hasSchema: boolean): Projecti
     return begun
   }
 
-  function toBlock(block: Block): StreamEvent[] {
+  function toBlock(empty: Block, delta: object): StreamEvent[] {
     const index = blocks++
-    const [empty, delta] = toPieces(block)
     return [
       { type: 'content_block_start', index, content_block: empty },
-      ...(delta ? [{ type: 'content_block_delta', index, delta }] : []),
+      { type: 'content_block_delta', index, delta },
       { type: 'content_block_stop', index },
     ]
   }
@@ -100,8 +96,10 @@ export function messageEventsOf(head: MessageHead, hasSchema: boolean): Projecti
     const answer = last.type === 'end' ? texts.end(last) : texts.interrupt(last)
     return [
       ...answer,
-      ...textsBehind(requestId, last, files).flatMap((text) => toBlock(toTextBlock(text))),
-      ...clientCallsOf(last).flatMap((call) => toBlock(toToolUse(call))),
+      ...textsBehind(requestId, last, files).flatMap((text) => toBlock(toTextBlock(''), { type: 'text_delta', text })),
+      ...clientCallsOf(last).flatMap((call) =>
+        toBlock(toToolUse({ ...call, input: {} }), { type: 'input_json_delta', partial_json: JSON.stringify(call.input) }),
+      ),
       {
         type: 'message_delta',
         delta: { container: null, ...toEndOfMessage(last) },
@@ -157,27 +155,6 @@ function toThinkingForm(index: number, signature: string): TextForm<StreamEvent>
   }
 }
 
-/** A block as its beginning and a delta. */
-function toPieces(block: Block): [Block, object] {
-  switch (block.type) {
-    case 'text':
-      return [
-        { ...block, text: '' },
-        { type: 'text_delta', text: block.text },
-      ]
-    case 'thinking':
-      return [
-        { ...block, thinking: '' },
-        { type: 'thinking_delta', thinking: block.thinking },
-      ]
-    case 'tool_use':
-      return [
-        { ...block, input: {} },
-        { type: 'input_json_delta', partial_json: JSON.stringify(block.input) },
-      ]
-  }
-}
-
 /** The AI SDK takes no `citations: null`, which the SDK of Anthropic declares. */
 function toTextBlock(text: string, citations: object[] = []): Extract<Block, { type: 'text' }> {
   return { type: 'text', text, ...(citations.length > 0 && { citations }) }
@@ -200,9 +177,7 @@ function citationsIn(last: LastEvent): object[] {
 }
 
 function toOpenMessage({ requestId, part, model }: MessageHead): object {
-  const interruptions = part.before.filter(({ type }) => type === 'interrupt').length
-  const id = `msg_${requestId}${interruptions > 0 ? `-${interruptions}` : ''}`
-  return { id, type: 'message', role: 'assistant', model, container: null, diagnostics: null }
+  return { id: `msg_${requestId}${partSuffix(part)}`, type: 'message', role: 'assistant', model, container: null, diagnostics: null }
 }
 
 /** Tokens are known at the end alone. */

@@ -1,15 +1,11 @@
 import { hash } from 'node:crypto'
 import { accessTo } from '../../../access/permissions.ts'
-import { lastReceived, wholeRun } from '../../../runs/parts.ts'
 import type { StoredRun } from '../../../runs/run-store.ts'
-import { outcomeOf, type Exchange, type Opening } from '../../reader.ts'
+import type { Exchange } from '../../reader.ts'
 import { IdHeaders, route } from '../../schemas/shared.ts'
-import { sendRun } from '../../send-run.ts'
 import type { App } from '../../server/app.ts'
-import { principalOf } from '../../server/authenticate.ts'
-import { sendFailure } from '../../server/error-reply.ts'
-import { openChat, type ChatServices } from '../core/open-chat.ts'
-import { answerRun, openAnswered, type OutputServices } from '../model-apis/answered-run.ts'
+import type { ChatServices } from '../core/open-chat.ts'
+import { openAnswer, sendAnswer, type OutputServices } from '../model-apis/answered-run.ts'
 import { countTokens } from '../model-apis/count-tokens.ts'
 import { jsonOrEvents } from '../openai/replies.ts'
 import { anthropicErrors } from './errors.ts'
@@ -84,10 +80,10 @@ Every parameter has its effect, or is a 400 that names it; parameters that the s
     }),
     async (request, reply) => {
       const { opening, head, stream } = await openMessage(services, { request, reply }, request.body)
-      if (stream) return sendRun(reply, opening, { after: lastReceived(head.part), render: (hasSchema) => streamMessage(head, hasSchema) })
-      const chat = await opening.chat
-      const { body, error } = await outcomeOf(chat)
-      return error ? sendFailure(reply, error) : toMessage(head, body, chat.run)
+      return sendAnswer(reply, opening, head, {
+        render: stream ? (hasSchema) => streamMessage(head, hasSchema) : undefined,
+        toJson: (body, run) => toMessage(head, body, run),
+      })
     },
   )
 
@@ -107,25 +103,13 @@ Every parameter has its effect, or is a 400 that names it; parameters that the s
   )
 }
 
-interface OpenMessage {
-  opening: Opening
-  head: MessageHead
-  stream: boolean
-}
-
 /** Reads the body, so that the handler, which waits for the run, does not keep megabytes of images alive. */
-async function openMessage(services: MessagesServices, exchange: Exchange, body: MessagesBody): Promise<OpenMessage> {
-  const { request } = exchange
+async function openMessage(services: MessagesServices, exchange: Exchange, body: MessagesBody) {
   const stream = body.stream === true
   const asked = toMessagesRequest(body, MessagesBody, services.agent().config)
-  const head = { model: body.model, showsThinking: asked.showsThinking }
-  const answered = asked.outputs.length > 0 && (await answerRun(services, principalOf(request), toAnswers(services, asked)))
-  if (answered) {
-    const { key, part } = answered
-    return { opening: openAnswered(services, exchange, answered), head: { requestId: key.requestId, part, ...head }, stream }
-  }
-  const opening = openChat(services, { ...exchange, operation: stream ? 'chain_streaming' : 'chain', source: asked.source })
-  return { opening, head: { requestId: request.id, part: wholeRun, ...head }, stream }
+  const { source, showsThinking } = asked
+  const { opening, head } = await openAnswer(services, exchange, { source, stream, ...toAnswers(services, asked) })
+  return { opening, head: { ...head, model: body.model, showsThinking } satisfies MessageHead, stream }
 }
 
 /**

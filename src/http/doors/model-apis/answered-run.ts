@@ -2,12 +2,19 @@ import type { Principal } from '../../../access/permissions.ts'
 import { invalid, ServiceError, type Fault } from '../../../errors.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
-import { answerCalls, isOpen, type AnswerServices, type RunPart } from '../../../runs/parts.ts'
+import type { OpenRun } from '../../../runs/open-run.ts'
+import { answerCalls, isOpen, lastReceived, wholeRun, type AnswerServices, type RunPart } from '../../../runs/parts.ts'
 import type { LoggedEvent, RunKey } from '../../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../../runs/run-store.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
-import { followRun, type Exchange, type Opening, type ReaderServices } from '../../reader.ts'
+import type { FastifyReply } from 'fastify'
+import type { AnswerBody } from '../../../runs/log/outcome.ts'
+import { followRun, outcomeOf, type Exchange, type Opening, type ReaderServices } from '../../reader.ts'
+import { sendRun, type RunStream } from '../../send-run.ts'
+import { principalOf } from '../../server/authenticate.ts'
+import { sendFailure } from '../../server/error-reply.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
+import { openChat, type ChatServices, type ChatSource } from '../core/open-chat.ts'
 
 export interface OutputServices extends AnswerServices {
   openCalls: Pick<ApprovalStore, 'clientCalls' | 'ofRun'>
@@ -30,7 +37,7 @@ export interface AnsweredRun {
   part: RunPart
 }
 
-interface Outputs {
+export interface Outputs {
   outputs: readonly ToolOutput[]
   /** Location of the outputs in the request. */
   at: Fault['loc']
@@ -97,4 +104,45 @@ function refuseMissing(calls: readonly DecidedCall[], { outputs, at, toId }: Pic
   const missing = calls.filter((call) => call.by === 'client' && isOpen(call) && !answered.has(call.callId))
   if (missing.length === 0) return
   throw invalid(at, `each tool call needs its output; missing: ${missing.map(({ callId }) => toId(callId)).join(', ')}`)
+}
+
+/** What a request gets an answer of: a run of its own, or the part behind an interruption of an earlier run. */
+export interface AnswerHead {
+  /** The request id of the run. */
+  requestId: string
+  part: RunPart
+}
+
+interface OpenAnswer {
+  opening: Opening
+  head: AnswerHead
+}
+
+/** A request with the whole conversation: it resumes the run whose calls its outputs answer, or gets a run of its own. */
+export interface AskedAnswer extends Outputs {
+  source: ChatSource
+  stream: boolean
+}
+
+export async function openAnswer(services: ChatServices & OutputServices, exchange: Exchange, asked: AskedAnswer): Promise<OpenAnswer> {
+  const { request } = exchange
+  const answered = asked.outputs.length > 0 && (await answerRun(services, principalOf(request), asked))
+  if (answered)
+    return { opening: openAnswered(services, exchange, answered), head: { requestId: answered.key.requestId, part: answered.part } }
+  const operation = asked.stream ? 'chain_streaming' : 'chain'
+  return { opening: openChat(services, { ...exchange, operation, source: asked.source }), head: { requestId: request.id, part: wholeRun } }
+}
+
+interface Forms {
+  /** The answer as a stream; undefined for a JSON answer. */
+  render: ((hasSchema: boolean) => RunStream) | undefined
+  toJson(body: AnswerBody, run: OpenRun): object
+}
+
+/** Sends an answer as a stream or as JSON. A failed run is an error. */
+export async function sendAnswer(reply: FastifyReply, opening: Opening, { part }: Pick<AnswerHead, 'part'>, { render, toJson }: Forms) {
+  if (render) return sendRun(reply, opening, { after: lastReceived(part), render })
+  const chat = await opening.chat
+  const { body, error } = await outcomeOf(chat)
+  return error ? sendFailure(reply, error) : toJson(body, chat.run)
 }

@@ -3,9 +3,10 @@ import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { linkPath } from '../../../artifacts/signed-links.ts'
 import type { Citation, UsageEntry } from '../../../sessions/message.ts'
 import { toWaitingFields, toWaitingText, type WaitingFields } from '../../../runs/approvals/approval-view.ts'
-import type { RunPart } from '../../../runs/parts.ts'
+import type { OpenRun } from '../../../runs/open-run.ts'
+import { lastOfPart, type RunPart } from '../../../runs/parts.ts'
 import type { LastEvent, LoggedEvent } from '../../../runs/run.ts'
-import { Segments } from '../texts.ts'
+import { Segments, Thoughts } from '../texts.ts'
 
 /** A link in a text, as OpenAI describes citations. The indexes count characters of the whole text; the end is exclusive. */
 export interface UrlCitation {
@@ -87,6 +88,24 @@ export function clientCallsOf(last: LastEvent): readonly PendingCall[] {
   return last.type === 'interrupt' ? last.calls.filter(({ by }) => by === 'client') : []
 }
 
+/** The number of the interruption that a part follows, behind the id of the run; empty for the first part. */
+export function partSuffix({ before }: RunPart): string {
+  const interruptions = before.filter(({ type }) => type === 'interrupt').length
+  return interruptions > 0 ? `-${interruptions}` : ''
+}
+
+/** The end, the text and the thoughts of a part of a run that has ended or waits. */
+export function answerOf(part: RunPart, output: string, { log, hasSchema }: Pick<OpenRun, 'log' | 'hasSchema'>) {
+  const events = log.events.slice(part.before.length)
+  const last = lastOfPart(part, log.events.at(-1) as LastEvent)
+  const thoughts = new Thoughts()
+  return {
+    last,
+    text: toAnswerText({ part, events, last, output, hasSchema }),
+    thinking: events.map((event) => thoughts.take(event)).join(''),
+  }
+}
+
 interface AnswerParts {
   part: RunPart
   /** The events of the part. */
@@ -98,7 +117,7 @@ interface AnswerParts {
 }
 
 /** The text of an answer that is sent in one piece. The answer so far leaves out the text in front of calls that the agent itself made in the same turn. */
-export function toAnswerText({ part, events, last, output, hasSchema }: AnswerParts): string {
+function toAnswerText({ part, events, last, output, hasSchema }: AnswerParts): string {
   const hasAnswer = part.open.length === 0 && !(hasSchema && last.type === 'interrupt')
   if (!hasAnswer) return ''
   return clientCallsOf(last).length > 0 ? lastSegment(events) : output

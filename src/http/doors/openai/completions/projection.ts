@@ -7,23 +7,21 @@ import { doneText, toData, toStream, type Projection, type RunStream } from '../
 import { Segments, Thoughts } from '../../texts.ts'
 import { toOpenAiError, type OpenAiError } from '../errors.ts'
 import { toCallId } from '../ids.ts'
+import type { AnswerHead } from '../../model-apis/answered-run.ts'
 import {
+  answerOf,
   approvalFields,
   clientCallsOf,
   fileFields,
   linksBehind,
-  toAnswerText,
+  partSuffix,
   tokensSince,
   toWebCitations,
   waitingText,
   type UrlCitation,
 } from '../../model-apis/output.ts'
 
-/** The completion that a request gets: of its own run, or of the part behind an interruption of an earlier run. */
-export interface CompletionHead {
-  /** The request id of the run. */
-  requestId: string
-  part: RunPart
+export interface CompletionHead extends AnswerHead {
   /** Epoch seconds. */
   created: number
   model: string
@@ -32,29 +30,28 @@ export interface CompletionHead {
 
 /** `chatcmpl-<request id>`; the completions of later parts have the number of the interruption before. */
 function idOf({ requestId, part }: CompletionHead): string {
-  const interruptions = part.before.filter(({ type }) => type === 'interrupt').length
-  return `chatcmpl-${requestId}${interruptions > 0 ? `-${interruptions}` : ''}`
+  return `chatcmpl-${requestId}${partSuffix(part)}`
 }
 
 /** Converts a run that has ended or waits for approval to a `chat.completion`. */
-export function toCompletion(head: CompletionHead, body: AnswerBody, { log, hasSchema }: Pick<OpenRun, 'log' | 'hasSchema'>): object {
+export function toCompletion(
+  head: CompletionHead,
+  { output, generated_artifacts: files }: AnswerBody,
+  run: Pick<OpenRun, 'log' | 'hasSchema'>,
+): object {
   const { requestId, part, created, model, metadata } = head
-  const events = log.events.slice(part.before.length)
-  const last = lastOfPart(part, log.events.at(-1) as LastEvent)
-  const { output, generated_artifacts: files } = body
+  const { last, text: answer, thinking } = answerOf(part, output, run)
   const calls = functionCallsOf(last)
-  const answer = toAnswerText({ part, events, last, output, hasSchema })
   const text = [answer, waitingText(requestId, last)].filter((piece) => piece !== '').join('\n\n')
   const links = linksBehind(last, files, text.length)
   const content = text + links.text
-  const thoughts = new Thoughts()
   const message = {
     role: 'assistant',
     content: content === '' && calls.length > 0 ? null : content,
     refusal: null,
     tool_calls: calls.length > 0 ? calls : undefined,
     ...annotationFields([...citationsIn(last), ...links.citations]),
-    reasoning_content: events.map((event) => thoughts.take(event)).join('') || undefined,
+    reasoning_content: thinking || undefined,
   }
   return {
     id: idOf(head),

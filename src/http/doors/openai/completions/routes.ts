@@ -1,17 +1,13 @@
 import { route, IdHeaders } from '../../../schemas/shared.ts'
 import { accessTo } from '../../../../access/permissions.ts'
 import type { App } from '../../../server/app.ts'
-import { principalOf } from '../../../server/authenticate.ts'
-import { sendFailure } from '../../../server/error-reply.ts'
-import { openChat, type ChatServices } from '../../core/open-chat.ts'
-import { lastReceived, wholeRun } from '../../../../runs/parts.ts'
-import { answerRun, openAnswered, type OutputServices } from '../../model-apis/answered-run.ts'
+import type { ChatServices } from '../../core/open-chat.ts'
+import { openAnswer, sendAnswer, type OutputServices } from '../../model-apis/answered-run.ts'
 import { streamCompletion, toCompletion, type CompletionHead } from './projection.ts'
 import { toCompletionRequest } from './request.ts'
 import { CompletionBody } from './schemas.ts'
 import { ChatCompletion, ChatCompletionChunk, jsonOrEvents, openAiRefusals } from '../replies.ts'
-import { outcomeOf, type Exchange, type Opening } from '../../../reader.ts'
-import { sendRun } from '../../../send-run.ts'
+import type { Exchange } from '../../../reader.ts'
 import { openAiErrors } from '../errors.ts'
 import { toCallId } from '../ids.ts'
 
@@ -84,39 +80,21 @@ The client usually sends the whole conversation. Without \`session-id\` each req
       },
     }),
     async (request, reply) => {
-      const { opening, head, stream, withUsage } = await openCompletion(services, { request, reply }, request.body)
-      if (stream) {
-        const render = (hasSchema: boolean) => streamCompletion(head, { withUsage, hasSchema })
-        return sendRun(reply, opening, { after: lastReceived(head.part), render })
-      }
-      const chat = await opening.chat
-      const { body, error } = await outcomeOf(chat)
-      return error ? sendFailure(reply, error) : toCompletion(head, body, chat.run)
+      const { opening, head, options } = await openCompletion(services, { request, reply }, request.body)
+      return sendAnswer(reply, opening, head, {
+        render: options && ((hasSchema) => streamCompletion(head, { ...options, hasSchema })),
+        toJson: (body, run) => toCompletion(head, body, run),
+      })
     },
   )
 }
 
-interface OpenCompletion {
-  opening: Opening
-  head: CompletionHead
-  stream: boolean
-  withUsage: boolean
-}
-
 /** Reads the body, so that the handler, which waits for the run, does not keep megabytes of images alive. */
-async function openCompletion(services: CompletionServices, exchange: Exchange, body: CompletionBody): Promise<OpenCompletion> {
-  const { request } = exchange
-  const { model, metadata } = body
+async function openCompletion(services: CompletionServices, exchange: Exchange, body: CompletionBody) {
   const stream = body.stream === true
-  const withUsage = body.stream_options?.include_usage === true
-  const { source, outputs } = toCompletionRequest(body, services.agent().config)
-  const answered =
-    outputs.length > 0 && (await answerRun(services, principalOf(request), { outputs, at: ['body', 'messages'], toId: toCallId }))
-  const head = { created: Math.floor(Date.now() / 1000), model, metadata: metadata ?? undefined }
-  if (answered) {
-    const { key, part } = answered
-    return { opening: openAnswered(services, exchange, answered), head: { requestId: key.requestId, part, ...head }, stream, withUsage }
-  }
-  const opening = openChat(services, { ...exchange, operation: stream ? 'chain_streaming' : 'chain', source })
-  return { opening, head: { requestId: request.id, part: wholeRun, ...head }, stream, withUsage }
+  const asked = { ...toCompletionRequest(body, services.agent().config), stream, at: ['body', 'messages'], toId: toCallId }
+  const { opening, head } = await openAnswer(services, exchange, asked)
+  const { model, metadata } = body
+  const completion: CompletionHead = { ...head, created: Math.floor(Date.now() / 1000), model, metadata: metadata ?? undefined }
+  return { opening, head: completion, options: stream ? { withUsage: body.stream_options?.include_usage === true } : undefined }
 }

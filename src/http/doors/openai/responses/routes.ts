@@ -2,7 +2,7 @@ import { route, IdHeaders, optionalText } from '../../../schemas/shared.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { accessTo } from '../../../../access/permissions.ts'
 import type { App } from '../../../server/app.ts'
-import { sendFailure } from '../../../server/error-reply.ts'
+import { sendAnswer } from '../../model-apis/answered-run.ts'
 import { jsonOrEvents, openAiRefusals } from '../replies.ts'
 import { createResponse, type CreateServices } from './create.ts'
 import { lastReceived } from '../../../../runs/parts.ts'
@@ -16,7 +16,7 @@ import type { RunStore } from '../../../../runs/run-store.ts'
 import type { Runs } from '../../../../runs/runs.ts'
 import type { SessionChanges } from '../../../../sessions/session-changes.ts'
 import type { SessionStore } from '../../../../sessions/session-store.ts'
-import { filesForReader, followRun, outcomeOf, type Exchange, type ReaderServices } from '../../../reader.ts'
+import { filesForReader, followRun, type Exchange, type ReaderServices } from '../../../reader.ts'
 import { principalOf } from '../../../server/authenticate.ts'
 import { endRun } from '../../../named-runs.ts'
 import { deleteResponse, findResponse, readResponse, type StoredResponse } from './stored.ts'
@@ -71,13 +71,11 @@ Each parameter has its effect, or is a 400 that names it. Errors have the shape 
     async (request, reply) => {
       const isStream = request.body.stream === true
       const { head, opening } = await createResponse(services, { request, reply }, request.body)
-      if (isStream)
-        return sendRun(reply, opening, { after: lastReceived(head.part), render: (hasSchema) => streamResponse(head, { hasSchema }) })
-      const chat = await opening.chat
-      if (head.fields.background) return openResponse(head, 'queued')
-      const { body, error } = await outcomeOf(chat)
-      const { hasSchema, log } = chat.run
-      return error ? sendFailure(reply, error) : toResponse(head, log.events.slice(), { hasSchema, files: body.generated_artifacts })
+      if (head.fields.background && !isStream) return opening.chat.then(() => openResponse(head, 'queued'))
+      return sendAnswer(reply, opening, head, {
+        render: isStream ? (hasSchema) => streamResponse(head, { hasSchema }) : undefined,
+        toJson: ({ generated_artifacts: files }, { hasSchema, log }) => toResponse(head, log.events.slice(), { hasSchema, files }),
+      })
     },
   )
 }
