@@ -158,6 +158,11 @@ export function maybe<T extends TSchema>(schema: T, description?: string) {
   return Type.Optional(orNull(schema, description))
 }
 
+/** Fields that have the same schema. */
+export function each<T extends TSchema, N extends string>(schema: T, ...names: N[]): Record<N, T> {
+  return Object.fromEntries(names.map((name) => [name, schema])) as Record<N, T>
+}
+
 export const optionalText = (description: string) => Type.Optional(Type.String({ description }))
 
 /** A request body that works as it stands on the sample agent. */

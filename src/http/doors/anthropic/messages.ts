@@ -4,7 +4,7 @@ import { isDeeper, maxJsonDepth } from '../../../json/shape.ts'
 import type { SentFile } from '../../../runs/attachments/sent-files.ts'
 import type { BroughtCall } from '../../../runs/run.ts'
 import type { ToolOutput } from '../model-apis/answered-run.ts'
-import type { Entry, Image, Turn } from '../model-apis/brought-chat.ts'
+import { requiredText, type Entry, type Image, type Turn } from '../model-apis/brought-chat.ts'
 import { toPlainId } from '../model-apis/call-ids.ts'
 import { toUploadId } from '../openai/files.ts'
 import type { Block, SentMessage } from './schemas.ts'
@@ -54,7 +54,7 @@ function toTurn(message: SentMessage, at: Loc): Turn {
   const texts: string[] = []
   for (const [index, block] of blocksOf(message).entries()) {
     const loc = [...at, index]
-    if (block.type === 'text') texts.push(toText(block.text, [...loc, 'text']))
+    if (block.type === 'text') texts.push(requiredText(block.text, [...loc, 'text']))
     else if (role === 'user') addBlock(turn, texts, block, loc)
     else if (role === 'system') throw invalid([...loc, 'type'], 'a system message has only blocks of type text')
   }
@@ -76,7 +76,7 @@ function addBlock(turn: Turn, texts: string[], block: Block, at: Loc): void {
       )
       return
     case 'tool_reference':
-      texts.push(`The tool ${toText(block.tool_name, [...at, 'tool_name'])} can be called now.`)
+      texts.push(`The tool ${requiredText(block.tool_name, [...at, 'tool_name'])} can be called now.`)
       return
     case 'tool_result': {
       const { images, files } = resultOf(block, at)
@@ -89,14 +89,9 @@ function addBlock(turn: Turn, texts: string[], block: Block, at: Loc): void {
   }
 }
 
-function toText(text: unknown, at: Loc): string {
-  if (typeof text !== 'string') throw invalid(at, 'is required', 'missing')
-  return text
-}
-
 function textsIn(content: Block['content'], at: Loc): string[] {
   if (typeof content === 'string') return [content]
-  return Array.isArray(content) ? content.map(({ text }, index) => toText(text, [...at, index, 'text'])) : []
+  return Array.isArray(content) ? content.map(({ text }, index) => requiredText(text, [...at, index, 'text'])) : []
 }
 
 /** What a `tool_result` has. */
@@ -119,7 +114,7 @@ function toResults(message: SentMessage, at: Loc): Result[] {
   return blocksOf(message).flatMap((block, index) => {
     if (block.type !== 'tool_result') return []
     const loc = [...at, index]
-    const id = toText(block.tool_use_id, [...loc, 'tool_use_id'])
+    const id = requiredText(block.tool_use_id, [...loc, 'tool_use_id'])
     return [{ id, at: loc, output: resultOf(block, loc).content, isError: block.is_error === true }]
   })
 }
@@ -142,8 +137,8 @@ function toCalls(message: SentMessage, results: readonly Result[], at: Loc): Bro
   return blocksOf(message).flatMap(({ type, id: sentId, name: sentName, input }, index) => {
     if (type !== 'tool_use') return []
     const loc = [...at, index]
-    const id = toText(sentId, [...loc, 'id'])
-    const name = toText(sentName, [...loc, 'name'])
+    const id = requiredText(sentId, [...loc, 'id'])
+    const name = requiredText(sentName, [...loc, 'name'])
     if (isDeeper(input, maxJsonDepth)) throw invalid([...loc, 'input'], 'is nested too deeply')
     const result = outputs.get(id)
     if (result === undefined || !outputs.delete(id))
@@ -164,16 +159,17 @@ function toImage(block: Block, at: Loc): Image {
   const { type, data, file_id: fileId } = sourceOf(block, at)
   if (type === 'file' && typeof fileId === 'string') return { uploadId: toUploadId(fileId), label: labelOf(at), isImage: true }
   if (type !== 'base64') throw invalid([...at, 'source', 'type'], 'must be base64 or file')
-  return { type: 'base64', content: toText(data, [...at, 'source', 'data']) }
+  return { type: 'base64', content: requiredText(data, [...at, 'source', 'data']) }
 }
 
 function toFile(block: Block, at: Loc): SentFile {
   const { type, data, file_id: fileId, content } = sourceOf(block, at)
   const label = labelOf(at)
   if (type === 'file' && typeof fileId === 'string') return { uploadId: toUploadId(fileId), label }
-  if (type === 'base64') return { name: toFileName(block.title || 'document.pdf'), content: toText(data, [...at, 'source', 'data']), label }
+  if (type === 'base64')
+    return { name: toFileName(block.title || 'document.pdf'), content: requiredText(data, [...at, 'source', 'data']), label }
   const name = toFileName(block.title || 'document.txt')
-  if (type === 'text') return { name, content: toBase64(toText(data, [...at, 'source', 'data'])), label }
+  if (type === 'text') return { name, content: toBase64(requiredText(data, [...at, 'source', 'data'])), label }
   if (type !== 'content') throw invalid([...at, 'source', 'type'], 'must be base64, text, content or file')
   return { name, content: toBase64(textsIn(content ?? undefined, [...at, 'source', 'content']).join('\n')), label }
 }

@@ -6,7 +6,15 @@ import type { ChatBody } from '../../schemas/chat.ts'
 import type { ChatSource } from '../core/open-chat.ts'
 import type { ToolOutput } from '../model-apis/answered-run.ts'
 import { toBroughtChat } from '../model-apis/brought-chat.ts'
-import { refuseOtherModel, refuseParameters, toModelOptions, type ParameterRules } from '../model-apis/parameters.ts'
+import {
+  isAny,
+  isNot,
+  ownTools,
+  refuseOtherModel,
+  refuseParameters,
+  toModelOptions,
+  type ParameterRules,
+} from '../model-apis/parameters.ts'
 import { noThreads } from './errors.ts'
 import { toConversation, type Conversation } from './messages.ts'
 import { CountBody, MessagesBody, OutputConfig, Thinking, unset } from './schemas.ts'
@@ -81,16 +89,10 @@ function toOptions(body: AnyBody, toolChoice: ToolChoice | undefined, { llms }: 
   return toModelOptions(wanted, toolChoice, llms)
 }
 
-const isAny = () => true
-const isNot =
-  (...allowed: unknown[]) =>
-  (value: unknown): boolean =>
-    !allowed.includes(value)
-
 const rules: ParameterRules = {
   top_k: [isNot(unset), 'is not supported'],
-  container: [isAny, 'is not supported: the agent uses its own tools'],
-  mcp_servers: [(value) => !Array.isArray(value) || value.length > 0, 'is not supported: the agent uses its own tools'],
+  container: [isAny, ownTools],
+  mcp_servers: [(value) => !Array.isArray(value) || value.length > 0, ownTools],
   inference_geo: [isAny, 'is not supported'],
   speed: [isNot('standard'), 'must be standard'],
   service_tier: [isNot('auto', 'standard_only'), 'must be auto or standard_only'],

@@ -1,6 +1,7 @@
 import { Type, type TSchema } from 'typebox'
-import { clientToolName, GeneratedArtifact, maxClientTools, waitingFields } from '../../schemas/chat.ts'
-import { maybe, namedObject, object, orNull } from '../../schemas/shared.ts'
+import { clientToolName, maxClientTools, waitingFields } from '../../schemas/chat.ts'
+import { artifactFields } from '../openai/replies.ts'
+import { each, maybe, namedObject, object, orNull } from '../../schemas/shared.ts'
 
 /** Schemas of Anthropic's Messages API. A parameter has its effect or is refused; unknown parameters as of `/v1/chat/completions`. */
 
@@ -97,11 +98,10 @@ const input = {
   output_format: maybe(Format, 'The same as `output_config.format`.'),
   cache_control: accepted('No effect: the provider of the model decides on its cache.'),
   context_management: accepted('No effect: the service keeps the window of the model.'),
-  thread: Type.Optional(Type.Unknown({ description: 'Refused with 400, after which SDKs send the whole conversation.' })),
-  speed: Type.Optional(Type.Unknown({ description: 'Only `standard`.' })),
-  mcp_servers: Type.Optional(Type.Unknown({ description: 'Only an empty list: the agent uses its own tools.' })),
-  user_profile_id: accepted('No effect: the access key names the caller.'),
-  workspace_id: accepted('No effect: the access key names the caller.'),
+  thread: accepted('Refused with 400, after which SDKs send the whole conversation.'),
+  speed: accepted('Only `standard`.'),
+  mcp_servers: accepted('Only an empty list: the agent uses its own tools.'),
+  ...each(accepted('No effect: the access key names the caller.'), 'user_profile_id', 'workspace_id'),
 }
 
 const notListed = 'Parameters that are not listed are refused with 400, unless `openai.unknown_parameters` in agent.yaml is `ignore`.'
@@ -114,22 +114,17 @@ export const MessagesBody = object(`A chat in the form of Anthropic's Messages A
   stream: maybe(Type.Boolean()),
   temperature: maybe(Type.Number({ minimum: 0, maximum: 1 })),
   top_p: maybe(Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Enum([unset])])),
-  top_k: Type.Optional(Type.Unknown({ description: 'A value other than -1 is refused with 400.' })),
+  top_k: accepted('A value other than -1 is refused with 400.'),
   stop_sequences: maybe(Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), { maxItems: 4 })),
   metadata: accepted('No effect: the access key names the caller.'),
   diagnostics: accepted('No effect.'),
-  service_tier: Type.Optional(Type.Unknown({ description: 'Only `auto` and `standard_only`.' })),
-  container: Type.Optional(Type.Unknown({ description: 'Refused with 400: the agent uses its own tools.' })),
-  inference_geo: Type.Optional(Type.Unknown({ description: 'Refused with 400.' })),
+  service_tier: accepted('Only `auto` and `standard_only`.'),
+  container: accepted('Refused with 400: the agent uses its own tools.'),
+  inference_geo: accepted('Refused with 400.'),
 })
 
 export type CountBody = Type.Static<typeof CountBody>
 export type MessagesBody = Type.Static<typeof MessagesBody>
-
-/** Fields of a reply that have the same schema. */
-function each<T extends TSchema>(schema: T, ...names: string[]): Record<string, T> {
-  return Object.fromEntries(names.map((name) => [name, schema]))
-}
 
 const tokens = Type.Integer({ minimum: 0 })
 const text = Type.String()
@@ -174,7 +169,7 @@ export const MessageReply = namedObject('AnthropicMessage', {
   ...each(none, 'stop_sequence', 'container', 'diagnostics'),
   usage: Usage,
   ...waitingFields,
-  generated_artifacts: Type.Optional(Type.Array(GeneratedArtifact, { description: 'Files of the run; absent for none.' })),
+  ...artifactFields,
 })
 
 export const StreamEvent = Type.Object(

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { SentFile } from '../../../runs/attachments/sent-files.ts'
 import type { BroughtCall, ChatMessage } from '../../../runs/run.ts'
 import type { ChatBody } from '../../schemas/chat.ts'
+import { invalid, type Fault } from '../../../errors.ts'
 import { withoutFileLinks } from './output.ts'
 
 type InlineImage = NonNullable<ChatBody['images']>[number]
@@ -141,4 +142,10 @@ export function toMessage(
   if (isEmpty && images.length > 0) return { role, content: '[image]' }
   if (isEmpty && files.length > 0) return { role, content: '[file]' }
   return { role, content: role === 'assistant' ? withoutFileLinks(content) : content }
+}
+
+/** Throws for a field that is no text. */
+export function requiredText(value: unknown, at: Fault['loc']): string {
+  if (typeof value !== 'string') throw invalid(at, 'is required', 'missing')
+  return value
 }

@@ -9,6 +9,13 @@ import { invalid, ServiceError } from '../../../errors.ts'
 /** By parameter: whether a value is refused, and the message. */
 export type ParameterRules = Record<string, [isRefused: (value: unknown) => boolean, message: string]>
 
+export const isAny = () => true
+export const isNot =
+  (...allowed: unknown[]) =>
+  (value: unknown): boolean =>
+    !allowed.includes(value)
+export const ownTools = 'is not supported: the agent uses its own tools'
+
 interface Allowed {
   /** The schemas of the parameters that have an effect. */
   known: Record<string, TSchema>

@@ -9,7 +9,7 @@ import { type Upload, type UploadScope, toFileId, uploadIn } from '../../../uplo
 import type { Uploads, UploadDescription } from '../../../uploads/uploads.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { formOf, formRoute, type FormFields } from '../../server/forms.ts'
-import { openAiRefusals } from './replies.ts'
+import { listOf, openAiRefusals, toList } from './replies.ts'
 import { fileReplies, refuseAsCode, sendFile } from '../../server/send-file.ts'
 import { openAiErrors } from './errors.ts'
 
@@ -92,8 +92,10 @@ function listRoute(app: App, { agent, uploads }: FileServices): void {
         order: order === 'asc' ? 'oldest_first' : 'newest_first',
       } as const
       const { uploads: files, hasMore } = await uploads.list(scopeOf(request), page)
-      const data = files.map((upload) => show(agent, upload))
-      return { object: 'list', data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore }
+      return toList(
+        files.map((upload) => show(agent, upload)),
+        hasMore,
+      )
     },
   )
 }
@@ -223,13 +225,7 @@ export const File = Type.Object({
   status: Type.Literal('processed'),
 })
 
-const FileList = Type.Object({
-  object: Type.Literal('list'),
-  data: Type.Array(File),
-  first_id: orNull(Type.String()),
-  last_id: orNull(Type.String()),
-  has_more: Type.Boolean(),
-})
+const FileList = listOf(File)
 
 const DeletedFile = Type.Object({ id: Type.String(), object: Type.Literal('file'), deleted: Type.Literal(true) })
 

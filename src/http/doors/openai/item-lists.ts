@@ -8,6 +8,7 @@ import type { PlacedMessage, SessionMessage } from '../../../sessions/session-st
 import { unsupported } from '../model-apis/parameters.ts'
 import { toMessages } from '../model-apis/brought-chat.ts'
 import { toEntries, toItems, type Item } from './responses/input.ts'
+import { toList } from './replies.ts'
 import { toAnnotation, toPart } from './responses/items.ts'
 
 /** Items as clients read them: the input of a response, and the messages of a conversation. */
@@ -85,13 +86,7 @@ export function toPage(items: readonly ListedItem[], { limit, order, after }: Pa
   const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
   if (after !== undefined && start === 0) throw invalid(['query', 'after'], `there is no item ${after}`)
   const data = ordered.slice(start, start + limit)
-  return {
-    object: 'list' as const,
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: start + data.length < ordered.length,
-  }
+  return toList(data, start + data.length < ordered.length)
 }
 
 /** The index of a message, by the id of its item; undefined for another id. */

@@ -1,7 +1,7 @@
 import { toFileName } from '../../../artifacts/file-name.ts'
 import { labelOf, invalid, type Fault } from '../../../errors.ts'
 import type { SentFile } from '../../../runs/attachments/sent-files.ts'
-import type { Image, Turn } from '../model-apis/brought-chat.ts'
+import { requiredText, type Image, type Turn } from '../model-apis/brought-chat.ts'
 import { toUploadId } from './files.ts'
 
 type Loc = Fault['loc']
@@ -45,20 +45,16 @@ export function toTurn({ role, content }: InputMessage, at: Loc): Turn {
     if (isImage(part)) turn.images.push(toImage(part, turn.role, partLoc))
     else if (isFile(part)) turn.files.push(toFile(part, turn.role, partLoc))
     else if (part.type === 'input_audio') turn.files.push(toAudio(part, turn.role, partLoc))
-    else texts.push(toText(part, partLoc))
+    else {
+      const field = part.type === 'refusal' ? 'refusal' : 'text'
+      texts.push(requiredText(part[field], [...partLoc, field]))
+    }
   }
   return { ...turn, content: texts.join('\n') }
 }
 
 function isImage({ type }: InputPart): boolean {
   return type === 'image_url' || type === 'input_image'
-}
-
-function toText(part: InputPart, at: Loc): string {
-  const field = part.type === 'refusal' ? 'refusal' : 'text'
-  const text = part[field]
-  if (typeof text !== 'string') throw invalid([...at, field], 'is required', 'missing')
-  return text
 }
 
 function isFile({ type }: InputPart): boolean {
@@ -70,8 +66,7 @@ function toImage({ image_url: image, file_id: fileId }: InputPart, role: Turn['r
   if (typeof fileId === 'string') return { uploadId: toUploadId(fileId), label: labelOf(at), isImage: true }
   const isObject = typeof image === 'object' && image !== null
   const urlLoc = [...at, 'image_url', ...(isObject ? ['url'] : [])]
-  const url = isObject ? image.url : image
-  if (typeof url !== 'string') throw invalid(urlLoc, 'is required', 'missing')
+  const url = requiredText(isObject ? image.url : image, urlLoc)
   if (!/^data:/i.test(url)) throw invalid(urlLoc, 'must be a data: URL; images are not fetched from other addresses')
   return { type: 'base64', content: url }
 }
@@ -79,8 +74,8 @@ function toImage({ image_url: image, file_id: fileId }: InputPart, role: Turn['r
 function toAudio({ input_audio: audio }: InputPart, role: Turn['role'], at: Loc): SentFile {
   if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have audio')
   const { data, format } = audio ?? {}
-  if (typeof data !== 'string') throw invalid([...at, 'input_audio', 'data'], 'is required', 'missing')
-  return { name: toFileName(format ? `audio.${format}` : 'audio'), content: data, label: labelOf(at) }
+  const content = requiredText(data, [...at, 'input_audio', 'data'])
+  return { name: toFileName(format ? `audio.${format}` : 'audio'), content, label: labelOf(at) }
 }
 
 function toFile(part: InputPart, role: Turn['role'], at: Loc): SentFile {

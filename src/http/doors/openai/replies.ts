@@ -1,4 +1,4 @@
-import { orNull, namedObject } from '../../schemas/shared.ts'
+import { each, orNull, namedObject } from '../../schemas/shared.ts'
 import { Type, type TSchema } from 'typebox'
 import { waitingFields, GeneratedArtifact } from '../../schemas/chat.ts'
 
@@ -8,12 +8,22 @@ const tokens = Type.Integer({ minimum: 0 })
 
 export const OpenAiErrorReply = namedObject('OpenAIError', 'An error in the shape of OpenAI’s API.', {
   error: Type.Object({
-    message: Type.String(),
-    type: Type.String(),
+    ...each(Type.String(), 'message', 'type'),
     param: orNull(Type.String({ description: 'The faulty field.' })),
     code: orNull(Type.String()),
   }),
 })
+
+/** A page of a list. */
+export function listOf<T extends TSchema>(schema: T) {
+  const ids = each(orNull(Type.String()), 'first_id', 'last_id')
+  return Type.Object({ object: Type.Enum(['list']), data: Type.Array(schema), ...ids, has_more: Type.Boolean() })
+}
+
+/** The list of `data`. */
+export function toList<T extends { id: string }>(data: T[], hasMore: boolean) {
+  return { object: 'list' as const, data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: hasMore }
+}
 
 export function openAiRefusals(...statuses: number[]): Record<number, TSchema> {
   return Object.fromEntries(statuses.map((status) => [status, OpenAiErrorReply]))
@@ -29,8 +39,7 @@ export const Model = Type.Object({
 export const ModelList = Type.Object({ object: Type.Enum(['list']), data: Type.Array(Model) })
 
 const UrlCitation = {
-  start_index: Type.Integer(),
-  end_index: Type.Integer(),
+  ...each(Type.Integer(), 'start_index', 'end_index'),
   title: Type.String({ description: 'The title of the web page, or the file name.' }),
   url: Type.String(),
 }
@@ -42,7 +51,9 @@ const Annotations = Type.Optional(
 )
 
 /** The extra field for files, with the shape of the other chat routes. */
-const Files = Type.Optional(Type.Array(GeneratedArtifact, { description: 'Files of the run; absent for none.' }))
+export const artifactFields = {
+  generated_artifacts: Type.Optional(Type.Array(GeneratedArtifact, { description: 'Files of the run; absent for none.' })),
+}
 
 const finishReason = Type.Enum(['stop', 'length', 'content_filter', 'tool_calls'])
 
@@ -73,15 +84,13 @@ export const ChatCompletion = Type.Object({
     }),
   ),
   usage: Type.Object({
-    prompt_tokens: tokens,
-    completion_tokens: tokens,
-    total_tokens: tokens,
+    ...each(tokens, 'prompt_tokens', 'completion_tokens', 'total_tokens'),
     prompt_tokens_details: Type.Object({ cached_tokens: tokens }),
     completion_tokens_details: Type.Object({ reasoning_tokens: tokens }),
   }),
   metadata: Type.Optional(Type.Record(Type.String(), Type.String())),
   ...waitingFields,
-  generated_artifacts: Files,
+  ...artifactFields,
 })
 
 const Delta = Type.Object({
@@ -112,7 +121,7 @@ export const ChatCompletionChunk = Type.Object({
   ),
   usage: Type.Optional(orNull(ChatCompletion.properties.usage)),
   ...waitingFields,
-  generated_artifacts: Files,
+  ...artifactFields,
 })
 
 /** A reply that is JSON, or server-sent events for `stream: true`: `event` describes the `data` of one event. */

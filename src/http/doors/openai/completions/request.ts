@@ -4,8 +4,16 @@ import { invalid, type Fault } from '../../../../errors.ts'
 import type { BroughtCall } from '../../../../runs/run.ts'
 import type { ChatSource } from '../../core/open-chat.ts'
 import type { ToolOutput } from '../../model-apis/answered-run.ts'
-import { toBroughtChat, type Entry, type Turn } from '../../model-apis/brought-chat.ts'
-import { refuseOtherModel, refuseParameters, toModelOptions, type ParameterRules } from '../../model-apis/parameters.ts'
+import { requiredText, toBroughtChat, type Entry, type Turn } from '../../model-apis/brought-chat.ts'
+import {
+  isAny,
+  isNot,
+  ownTools,
+  refuseOtherModel,
+  refuseParameters,
+  toModelOptions,
+  type ParameterRules,
+} from '../../model-apis/parameters.ts'
 import { toPlainId } from '../../model-apis/call-ids.ts'
 import { toTurn } from '../messages.ts'
 import { Reasoning, toAnswerFormat, toInstructions } from '../parameters.ts'
@@ -77,9 +85,9 @@ function toCalls(messages: readonly CompletionMessage[], index: number, at: Loc)
   const calls = messages[index]!.tool_calls ?? []
   const outputs = new Map<string, string>()
   for (let next = index + 1; messages[next]?.role === 'tool'; next++) {
-    const { tool_call_id: id, content } = messages[next]!
+    const { tool_call_id: sentId, content } = messages[next]!
     const loc = [...at, next]
-    if (typeof id !== 'string') throw invalid([...loc, 'tool_call_id'], 'is required', 'missing')
+    const id = requiredText(sentId, [...loc, 'tool_call_id'])
     if (!calls.some((call) => call.id === id)) throw invalid([...loc, 'tool_call_id'], `the message before has no tool call ${id}`)
     if (outputs.has(id)) throw invalid([...loc, 'tool_call_id'], `the call ${id} has another output already`)
     outputs.set(id, toTurn({ role: 'system', content: content ?? '' }, loc).content)
@@ -96,15 +104,9 @@ function toCalls(messages: readonly CompletionMessage[], index: number, at: Loc)
   })
 }
 
-const isAny = () => true
 const isTrue = (value: unknown): boolean => value === true
-const isNot =
-  (...allowed: unknown[]) =>
-  (value: unknown): boolean =>
-    !allowed.includes(value)
 
 const notSupported = 'is not supported'
-const ownTools = 'is not supported: the agent uses its own tools'
 
 const rules: ParameterRules = {
   functions: [(list) => !(Array.isArray(list) && list.length === 0), 'is not supported: use tools'],

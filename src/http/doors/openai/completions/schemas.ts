@@ -1,4 +1,4 @@
-import { object, maybe } from '../../../schemas/shared.ts'
+import { each, object, maybe } from '../../../schemas/shared.ts'
 import { Type } from 'typebox'
 import { clientToolName, maxClientTools } from '../../../schemas/chat.ts'
 import { Effort, InputAudio, Reasoning, sampling, Verbosity } from '../parameters.ts'
@@ -7,10 +7,7 @@ import { Effort, InputAudio, Reasoning, sampling, Verbosity } from '../parameter
 
 const maxMessages = 2000
 
-/** A parameter that is refused, except with values that ask for nothing. */
-const refused = (description: string) => Type.Optional(Type.Unknown({ description }))
-
-/** A parameter for the operation of OpenAI's own service, which asks for nothing here. */
+/** A parameter that asks for nothing here, or is refused except with such values. */
 const accepted = (description: string) => Type.Optional(Type.Unknown({ description }))
 
 const Part = Type.Object({
@@ -39,7 +36,7 @@ const Message = Type.Object({
   content: Type.Optional(Type.Union([Type.String(), Type.Array(Part, { maxItems: maxMessages }), Type.Null()])),
   tool_calls: maybe(Type.Array(ToolCall, { maxItems: maxClientTools, description: 'The calls of an assistant message.' })),
   tool_call_id: maybe(Type.String({ maxLength: 256, description: 'The call whose output a tool message has.' })),
-  function_call: refused('Refused with 400: use tool_calls.'),
+  function_call: accepted('Refused with 400: use tool_calls.'),
 })
 
 const FunctionTool = Type.Object({
@@ -114,23 +111,20 @@ export const CompletionBody = object(
         json_schema: Type.Optional(JsonSchemaFormat),
       }),
     ),
-    n: refused('A value other than 1 is refused with 400.'),
+    n: accepted('A value other than 1 is refused with 400.'),
     store: accepted('No effect: every run is kept, and read as a run.'),
-    logprobs: refused('`true` is refused with 400.'),
-    top_logprobs: refused('A value other than 0 is refused with 400.'),
-    logit_bias: refused('A value other than `{}` is refused with 400.'),
-    modalities: refused('Only `["text"]`.'),
-    service_tier: refused('Only `auto` and `default`.'),
+    logprobs: accepted('`true` is refused with 400.'),
+    top_logprobs: accepted('A value other than 0 is refused with 400.'),
+    logit_bias: accepted('A value other than `{}` is refused with 400.'),
+    modalities: accepted('Only `["text"]`.'),
+    service_tier: accepted('Only `auto` and `default`.'),
     verbosity: maybe(Verbosity),
-    audio: refused('Refused with 400.'),
-    prediction: refused('Refused with 400.'),
-    web_search_options: refused('Refused with 400: the agent uses its own tools.'),
-    functions: refused('Refused with 400: use `tools`.'),
-    function_call: refused('Refused with 400: use `tool_choice`.'),
-    user: accepted('No effect: the access key names the caller.'),
-    safety_identifier: accepted('No effect: the access key names the caller.'),
-    prompt_cache_key: accepted('No effect: the provider of the model decides on its cache.'),
-    prompt_cache_retention: accepted('No effect: the provider of the model decides on its cache.'),
+    ...each(accepted('Refused with 400.'), 'audio', 'prediction'),
+    web_search_options: accepted('Refused with 400: the agent uses its own tools.'),
+    functions: accepted('Refused with 400: use `tools`.'),
+    function_call: accepted('Refused with 400: use `tool_choice`.'),
+    ...each(accepted('No effect: the access key names the caller.'), 'user', 'safety_identifier'),
+    ...each(accepted('No effect: the provider of the model decides on its cache.'), 'prompt_cache_key', 'prompt_cache_retention'),
   },
 )
 

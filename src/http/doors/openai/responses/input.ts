@@ -1,5 +1,5 @@
 import { invalid, type Fault } from '../../../../errors.ts'
-import { toBroughtChat, type BroughtChat, type Entry } from '../../model-apis/brought-chat.ts'
+import { requiredText, toBroughtChat, type BroughtChat, type Entry } from '../../model-apis/brought-chat.ts'
 import { type InputMessage, toTurn } from '../messages.ts'
 import type { InputItem, ResponseBody } from './schemas.ts'
 import type { BroughtCall } from '../../../../runs/run.ts'
@@ -62,21 +62,21 @@ function toItem(item: InputItem, at: Fault['loc']): Item {
     case 'message':
       return { type, at, message: toMessage(item, at) }
     case 'item_reference':
-      return { type, at, id: required(item.id, [...at, 'id']) }
+      return { type, at, id: requiredText(item.id, [...at, 'id']) }
     case 'reasoning':
       return { type, at }
     case 'compaction':
-      return { type, at, sealed: required(item.encrypted_content, [...at, 'encrypted_content']) }
+      return { type, at, sealed: requiredText(item.encrypted_content, [...at, 'encrypted_content']) }
     case 'function_call':
       return {
         type,
         at,
-        callId: required(item.call_id, [...at, 'call_id']),
-        name: required(item.name, [...at, 'name']),
+        callId: requiredText(item.call_id, [...at, 'call_id']),
+        name: requiredText(item.name, [...at, 'name']),
         arguments: item.arguments ?? '{}',
       }
     case 'function_call_output':
-      return { type, at, callId: required(item.call_id, [...at, 'call_id']), output: toOutput(item.output, [...at, 'output']) }
+      return { type, at, callId: requiredText(item.call_id, [...at, 'call_id']), output: toOutput(item.output, [...at, 'output']) }
   }
 }
 
@@ -88,12 +88,7 @@ function toMessage({ role, content }: InputItem, at: Fault['loc']): InputMessage
 function toOutput(output: InputItem['output'], at: Fault['loc']): string {
   if (typeof output === 'string') return output
   if (!output) throw invalid(at, 'is required', 'missing')
-  return output.map(({ text }, index) => required(text, [...at, index, 'text'])).join('\n')
-}
-
-function required(value: string | null | undefined, at: Fault['loc']): string {
-  if (typeof value !== 'string') throw invalid(at, 'is required', 'missing')
-  return value
+  return output.map(({ text }, index) => requiredText(text, [...at, index, 'text'])).join('\n')
 }
 
 /** The outputs at the end of the input, with the answered calls: a client sends outputs after running the client's tools. */

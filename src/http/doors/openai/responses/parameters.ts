@@ -3,25 +3,19 @@ import type { ToolChoice } from '../../../../agent/model.ts'
 import type { AgentConfig } from '../../../../configuration/schema.ts'
 import { invalid } from '../../../../errors.ts'
 import type { ChatSource } from '../../core/open-chat.ts'
-import { refuseParameters, toModelOptions, unsupported, type ParameterRules } from '../../model-apis/parameters.ts'
+import { isAny, isNot, ownTools, refuseParameters, toModelOptions, unsupported, type ParameterRules } from '../../model-apis/parameters.ts'
 import { toAnswerFormat, Reasoning } from '../parameters.ts'
 import { ResponseBody } from './schemas.ts'
 import type { ChatBody } from '../../../schemas/chat.ts'
 
-const ownTools = 'is not supported: the agent uses its own tools'
-const isOther =
-  (...values: unknown[]) =>
-  (value: unknown) =>
-    !values.includes(value)
-
 /** Parameters that are accepted only with the values that describe what the agent does anyway. */
 export const responseRules: ParameterRules = {
-  truncation: [isOther('auto'), 'must be auto: a long conversation is always summarized to fit the model'],
-  service_tier: [isOther('auto', 'default'), 'must be auto or default'],
-  top_logprobs: [isOther(0), 'is not supported'],
-  prompt_cache_retention: [() => true, 'is not supported'],
-  prompt: [() => true, 'is not supported: the agent has its own instructions'],
-  max_tool_calls: [() => true, 'is not supported: `max_iterations` of the agent limits its tool calls'],
+  truncation: [isNot('auto'), 'must be auto: a long conversation is always summarized to fit the model'],
+  service_tier: [isNot('auto', 'default'), 'must be auto or default'],
+  top_logprobs: [isNot(0), 'is not supported'],
+  prompt_cache_retention: [isAny, 'is not supported'],
+  prompt: [isAny, 'is not supported: the agent has its own instructions'],
+  max_tool_calls: [isAny, 'is not supported: `max_iterations` of the agent limits its tool calls'],
 }
 
 /** Kinds of data in items that the agent never outputs, so that there is nothing to include. */

@@ -1,6 +1,7 @@
-import { object, maybe, orNull } from '../../../schemas/shared.ts'
+import { each, object, maybe, orNull } from '../../../schemas/shared.ts'
 import { Type, type Static } from 'typebox'
-import { clientToolName, GeneratedArtifact, waitingFields } from '../../../schemas/chat.ts'
+import { clientToolName, waitingFields } from '../../../schemas/chat.ts'
+import { artifactFields, listOf } from '../replies.ts'
 import { InputAudio, Reasoning, sampling, Verbosity } from '../parameters.ts'
 
 /** Schemas of responses: the request, whose parameters are checked in `parameters.ts`, and the replies. */
@@ -8,7 +9,6 @@ import { InputAudio, Reasoning, sampling, Verbosity } from '../parameters.ts'
 const maxItems = 2000
 
 const text = maybe(Type.String())
-const Status = maybe(Type.String())
 
 const Part = Type.Object({
   type: Type.Enum([
@@ -43,16 +43,11 @@ export const InputItem = object(
         description: 'Default: `message`; `item_reference` for an item with only an `id`.',
       }),
     ),
-    id: text,
-    status: Status,
+    ...each(text, 'id', 'status', 'phase', 'name', 'arguments', 'encrypted_content'),
     role: maybe(Type.Enum(['system', 'developer', 'user', 'assistant'])),
     content: maybe(Content),
-    phase: text,
     call_id: maybe(Type.String({ minLength: 1, maxLength: 256 })),
-    name: text,
-    arguments: text,
     output: maybe(Content),
-    encrypted_content: text,
   },
 )
 
@@ -68,8 +63,7 @@ const Choice = Type.Object({ type: Type.String(), name: text })
 
 const Format = Type.Object({
   type: Type.Enum(['text', 'json_object', 'json_schema']),
-  name: text,
-  description: text,
+  ...each(text, 'name', 'description'),
   schema: maybe(Type.Object({})),
   strict: maybe(Type.Boolean()),
 })
@@ -123,11 +117,7 @@ export const ResponseBody = object(
     reasoning: maybe(Reasoning),
     ...sampling,
     max_output_tokens: maybe(Type.Integer({ minimum: 1 })),
-    user: text,
-    safety_identifier: text,
-    prompt_cache_key: text,
-    truncation: text,
-    service_tier: text,
+    ...each(text, 'user', 'safety_identifier', 'prompt_cache_key', 'truncation', 'service_tier'),
   },
 )
 
@@ -136,8 +126,7 @@ export const CompactBody = object('The conversation: `input`, behind the message
   model: ResponseBody.properties.model,
   input: maybe(ResponseBody.properties.input),
   previous_response_id: ResponseBody.properties.previous_response_id,
-  prompt_cache_key: text,
-  service_tier: text,
+  ...each(text, 'prompt_cache_key', 'service_tier'),
 })
 
 export type CompactBody = Static<typeof CompactBody>
@@ -165,11 +154,9 @@ export const Item = Type.Object(
 )
 
 const Usage = Type.Object({
-  input_tokens: tokens,
-  output_tokens: tokens,
-  total_tokens: tokens,
-  input_tokens_details: Type.Object({ cached_tokens: tokens, cache_write_tokens: tokens }),
-  output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
+  ...each(tokens, 'input_tokens', 'output_tokens', 'total_tokens'),
+  input_tokens_details: Type.Object(each(tokens, 'cached_tokens', 'cache_write_tokens')),
+  output_tokens_details: Type.Object(each(tokens, 'reasoning_tokens')),
 })
 
 export const Compaction = Type.Object({
@@ -180,44 +167,35 @@ export const Compaction = Type.Object({
   usage: Usage,
 })
 
+const maybeText = orNull(Type.String())
+
 export const ResponseReply = Type.Object({
   id: Type.String({ description: '`resp_<request id>`' }),
   object: Type.Enum(['response']),
   created_at: Type.Integer({ description: 'Epoch seconds.' }),
-  completed_at: orNull(Type.Integer()),
   status: Type.Enum(['queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled']),
-  background: Type.Boolean(),
-  error: orNull(Type.Object({ code: Type.String(), message: Type.String() })),
+  error: orNull(Type.Object(each(Type.String(), 'code', 'message'))),
   incomplete_details: orNull(
     Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter', 'budget_exceeded', 'approval_required']) }),
   ),
-  model: Type.String(),
-  instructions: orNull(Type.String()),
   metadata: Type.Record(Type.String(), Type.String()),
-  previous_response_id: orNull(Type.String()),
   conversation: orNull(Type.Object({ id: Type.String() })),
   output: Type.Array(Item),
   usage: orNull(Usage),
   tools: Type.Array(Fields),
   tool_choice: Type.Union([Type.String(), Fields]),
-  parallel_tool_calls: Type.Boolean(),
   max_tool_calls: Type.Null(),
   text: Fields,
   reasoning: orNull(Fields),
-  store: Type.Boolean(),
-  temperature: Type.Number(),
-  top_p: Type.Number(),
-  presence_penalty: Type.Number(),
-  frequency_penalty: Type.Number(),
+  ...each(maybeText, 'instructions', 'previous_response_id', 'user', 'safety_identifier', 'prompt_cache_key'),
+  ...each(Type.Boolean(), 'background', 'parallel_tool_calls', 'store'),
+  ...each(Type.Number(), 'temperature', 'top_p', 'presence_penalty', 'frequency_penalty'),
+  ...each(orNull(Type.Integer()), 'completed_at', 'max_output_tokens'),
+  ...each(Type.String(), 'model', 'service_tier'),
   top_logprobs: Type.Integer(),
-  max_output_tokens: orNull(Type.Integer()),
-  user: orNull(Type.String()),
-  safety_identifier: orNull(Type.String()),
-  prompt_cache_key: orNull(Type.String()),
-  service_tier: Type.String(),
   truncation: Type.Enum(['auto']),
   ...waitingFields,
-  generated_artifacts: Type.Optional(Type.Array(GeneratedArtifact, { description: 'Files of the run; absent for none.' })),
+  ...artifactFields,
 })
 
 export const ResponseEvent = Type.Object(
@@ -227,10 +205,4 @@ export const ResponseEvent = Type.Object(
 
 export const Deleted = Type.Object({ id: Type.String(), object: Type.String(), deleted: Type.Boolean() })
 
-export const ItemList = Type.Object({
-  object: Type.Enum(['list']),
-  data: Type.Array(Item),
-  first_id: orNull(Type.String()),
-  last_id: orNull(Type.String()),
-  has_more: Type.Boolean(),
-})
+export const ItemList = listOf(Item)
