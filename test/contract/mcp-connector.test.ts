@@ -109,3 +109,22 @@ test('MCP: an agent without a search of documents, or whose search waits for app
   const upload = await (await documentsOf(service)).add('mine.md', 'The zebra is purple.')
   assert.match(await failureOf(await connect(t, service, 'auto'), 'fetch', { id: upload.id }), /There is no document/)
 })
+
+test('MCP: search and fetch are counted as tools, and failed calls as errors', async (t) => {
+  const service = await startService(t, { script: {}, config, files })
+  const client = await connect(t, service, 'auto')
+  await callJson(client, 'search', { query: 'leave' })
+  await callJson(client, 'fetch', { id: 'handbook/leave.md' })
+  await failureOf(client, 'fetch', { id: 'gone' })
+  const { key } = await service.key({ roles: ['admin'] })
+  const text = await (await fetch(`${service.url}/metrics`, { headers: { 'x-service-access': key } })).text()
+  const counts = text
+    .split('\n')
+    .flatMap((line) => /^agent_core_tool_call_duration_seconds_count\{(.+)\} (\d+)$/.exec(line)?.slice(1).join(' ') ?? [])
+  const ofConnector = counts.filter((line) => /tool="(search|fetch)"/.test(line))
+  assert.deepEqual(ofConnector.toSorted(), [
+    'tool="fetch",status="error" 1',
+    'tool="fetch",status="success" 1',
+    'tool="search",status="success" 1',
+  ])
+})

@@ -59,9 +59,14 @@ export function connectorToolsOf(toolSet: ToolSet): ReadonlyMap<string, McpTool>
   return isOffered ? connectorTools : new Map()
 }
 
-/** Calls `search` or `fetch`. */
+/** Calls `search` or `fetch`, and counts the call as one of a tool. */
 export function callConnectorTool(services: ToolServices, call: McpCall, name: string, input: JsonObject): Promise<CallToolResult> {
-  return name === searchTool.name ? search(services, call, input) : fetchDocument(services, call, input)
+  const run = name === searchTool.name ? search : fetchDocument
+  return services.tools.measure(
+    name,
+    () => run(services, call, input),
+    ({ isError }) => isError === true,
+  )
 }
 
 /** Searches of documents that run without an approval. */
@@ -85,7 +90,7 @@ async function search({ tools, agent }: ToolServices, call: McpCall, input: Json
       input: searchInput,
       filters: [],
       headers: contextOf(request, call.context.mcpReq._meta),
-      onLog: (text: string) => void call.report(text),
+      onLog: (text: string) => void call.report.text(text),
     }
     return tools.execute(principal, execution, call.disconnected)
   })
