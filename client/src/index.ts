@@ -91,6 +91,6 @@ export type {
 } from './resources/sessions.ts'
 export type { SubAgent, SubAgentRequest, SubAgents } from './resources/sub-agents.ts'
 export type { ChangedToolPage, Tool, ToolMethods, ToolRequest, ToolResult, Tools } from './resources/tools.ts'
-export type { Chunk } from './stream/chunk.ts'
+export type { Chunk, StepProgress } from './stream/chunk.ts'
 export type { RunStream, StreamOptions } from './stream/run-stream.ts'
 export { verifyCallback, type CallbackEvent, type ReceivedCallback, type VerifiedCallback } from './verify-callback.ts'

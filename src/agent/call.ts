@@ -18,7 +18,7 @@ import { joinTaints, marksOf, taintOfCall } from './taint.ts'
 import type { Tool, InnerAgent, SampleRequest, ToolContext } from './tool.ts'
 import { runTool, toCallOutcome, type ToolOutcome, toClientOutcome } from './run-tool.ts'
 import { findTool } from './tool-names.ts'
-import type { CallOutcome, Step, StepContainment, StepStart, StartedWrite, Emit } from './events.ts'
+import type { CallOutcome, Step, StepContainment, StepStart, StartedWrite, Emit, ToolProgress } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import { reachState } from '../states.ts'
 import { ignoreEvents, type Model, type ModelReply, type RunTrace } from './model.ts'
@@ -201,7 +201,9 @@ export async function execute(
     ...(options.containment && toContained(prepared, options, addTaint)),
   }
   const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput }
-  const outcome = await runTool(tool, input, { context, keepArtifact, showImage, signal, now })
+  const { id, type, tool: shownTool } = step
+  const onProgress = (report: ToolProgress) => void inner.emit({ type: 'progress', step: { id, type, tool: shownTool }, report })
+  const outcome = await runTool(tool, input, { context, keepArtifact, showImage, signal, onProgress, now })
   return { ...ended(prepared, step, outcome), executed: toCallOutcome(outcome), ...(taint && { taint: joinTaints(taint, inside) }) }
 }
 

@@ -6,7 +6,7 @@ import type { ModelReply, ModelUsage } from './model.ts'
  * Everything observable of a running agent. `VisibleEvent`s go to the readers of the run, each numbered. The other events
  * are for the process that stores the run.
  */
-export type AgentEvent = VisibleEvent | KeptEvent | NestedEvent | ApprovedStartEvent | SuspensionEvent
+export type AgentEvent = VisibleEvent | KeptEvent | NestedEvent | ApprovedStartEvent | SuspensionEvent | ProgressEvent
 
 /**
  * Takes the events of an agent. A promise is back-pressure, and resolves when the event is stored; undefined: the agent may
@@ -102,6 +102,21 @@ export interface SuspensionEvent {
   type: 'suspension'
   suspension: Suspension
   effect: 'read' | 'write'
+}
+
+/** How far a running call is: published to the readers that are live, without a number, and never stored. */
+export interface ProgressEvent {
+  type: 'progress'
+  /** The step of the call. */
+  step: Pick<StepStart, 'id' | 'type' | 'tool'>
+  report: ToolProgress
+}
+
+/** How far a tool is. The tool bounds the number, the rate and the text of its reports. */
+export interface ToolProgress {
+  progress: number
+  total?: number
+  message?: string
 }
 
 /** An event of an agent inside of a tool call, from which that agent's own transcript can resume. */

@@ -1,3 +1,4 @@
+import { progressText } from './run-tool.ts'
 import type { AgentEvent, LoopOutcome } from './events.ts'
 import { runAgent } from './loop.ts'
 import type { JsonValue, Artifact } from './messages.ts'
@@ -76,6 +77,8 @@ export function story(events: readonly StoryEvent[]): string[] {
         return `${event.label}: ${event.text}`
       case 'user_message':
         return `${event.type}: ${event.text}`
+      case 'progress':
+        return `progress of ${event.step.tool}: ${progressText(event.report)}`
       case 'retrying':
         return 'retrying'
       case 'step_start':
@@ -126,6 +129,7 @@ export function contextOf(traits: Partial<ToolContext> = {}): ToolContext {
     isWithheld: () => false,
     restriction: '',
     log: () => {},
+    report: () => {},
     artifact: keepNothing,
     ...traits,
   }

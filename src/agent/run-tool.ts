@@ -2,7 +2,7 @@ import { Interrupted, type PendingCall, Suspended, toPendingQuestions, type Clie
 import { outcomeUnknown, maxImagesPerResult } from './history.ts'
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { JsonObject, JsonValue, ToolImage, Artifact, ReturnedFile, KeepArtifact, JsonSchema } from './messages.ts'
-import type { CallOutcome } from './events.ts'
+import type { CallOutcome, ToolProgress } from './events.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 import { TimeLimit } from '../concurrency/time-limit.ts'
 import type { Tool, ToolContext, ShowImage } from './tool.ts'
@@ -29,13 +29,15 @@ export interface ToolOutcome {
 }
 
 export interface RunToolOptions {
-  context: Omit<ToolContext, 'log' | 'signal' | 'artifact'>
+  context: Omit<ToolContext, 'log' | 'report' | 'signal' | 'artifact'>
   keepArtifact: KeepArtifact
   /** Absent: pictures are not shown to a model. */
   showImage?: ShowImage | undefined
   signal: AbortSignal
   /** Called with each line of the log, as the tool writes it. */
   onLog?: ((text: string) => void) | undefined
+  /** Called with each report of the tool while the call runs. Default: `onLog`, with the report as text. */
+  onProgress?: ((progress: ToolProgress) => void) | undefined
   /** Epoch milliseconds. */
   now(): number
 }
@@ -64,6 +66,7 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
   const limit = new TimeLimit(options.signal, Math.ceil(tool.timeoutMs))
   const { signal } = limit
   let isStarted = false
+  let isOver = false
   try {
     signal.throwIfAborted()
     isStarted = true
@@ -78,7 +81,14 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
       lines.push(text)
       options.onLog?.(text)
     }
-    const context: ToolContext = { ...options.context, signal, artifact, log }
+    const report = (progress: ToolProgress) => {
+      if (isOver) return
+      const text = progressText(progress)
+      lines.push(text)
+      if (options.onProgress) options.onProgress(progress)
+      else options.onLog?.(text)
+    }
+    const context: ToolContext = { ...options.context, signal, artifact, log, report }
     // A tool that ignores its signal must not hold the run: the race leaves the tool behind.
     const work = tool.execute(input, context)
     const output = await (tool.isAgent ? work : orAborted(work, signal))
@@ -91,7 +101,14 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     return { ...ended(true, { error: reason }, reason), ...(isCutOff && { cutOff: isStarted ? 'during' : 'before' }), ...pending }
   } finally {
     limit.end()
+    isOver = true
   }
+}
+
+/** A report as a line of text. */
+export function progressText({ progress, total, message }: ToolProgress): string {
+  const part = total === undefined ? `${progress}` : `${progress} of ${total}`
+  return message ? `${part}: ${message}` : part
 }
 
 /** What became of an executed call. */

@@ -1,5 +1,5 @@
 import type { Decider, ResumedCall } from './approval.ts'
-import type { Emit, StepStart } from './events.ts'
+import type { Emit, StepStart, ToolProgress } from './events.ts'
 import type {
   JsonObject,
   JsonSchema,
@@ -140,6 +140,8 @@ export interface ToolContext {
   restriction: string
   /** Appends a line to the step's human-readable log. */
   log(text: string): void
+  /** Reports how far the call is: to readers that are live, and as a line of the log. */
+  report(progress: ToolProgress): void
   /** Stores a file that the tool made as part of the answer. Rejects when the file cannot be stored. */
   artifact(name: string, type: string, bytes: Uint8Array, use?: ArtifactUse): Promise<Artifact>
   /** Connects an agent inside of the call to the run; absent outside of a run. */

@@ -8,6 +8,7 @@ import { setRequestId } from './server/request-headers.ts'
 import { sendFailure } from './server/error-reply.ts'
 import type { Opening, ToReaderFiles } from './reader.ts'
 import { EventResponse, sendEvents, startInTime, type StreamStart } from './server/sse.ts'
+import type { ProgressEvent } from '../agent/events.ts'
 import type { AnswerFile } from '../artifacts/answer-files.ts'
 import type { EndEvent, LastEvent, LoggedEvent } from '../runs/run.ts'
 
@@ -142,6 +143,8 @@ export interface Projection<T> {
   last(event: LastEvent, number: number, files: readonly AnswerFile[]): readonly T[]
   /** Takes a failure that is no event of the run. Default: `last`, with the number of the last event that the reader has received. */
   fault?(fault: EndEvent): readonly T[]
+  /** Takes the progress of a call. `received`: number of the last event that the reader has received. Absent: the protocol has no place for progress. */
+  progress?(event: ProgressEvent, received: number): readonly T[]
 }
 
 /** A projection as the text of server-sent events. */
@@ -151,6 +154,8 @@ export interface RunStream {
   last(event: LastEvent, number: number, files: readonly AnswerFile[]): string
   /** `received`: number of the last event that the reader has received. */
   fault(fault: EndEvent, received: number): string
+  /** Empty where the protocol has no place for progress. */
+  progress(event: ProgressEvent, received: number): string
 }
 
 /** `frame` writes one object as a server-sent event. Every token takes this path, so a frame has the constant parts as prebuilt text. */
@@ -181,6 +186,10 @@ class TextStream<T> implements RunStream {
   fault(fault: EndEvent, received: number): string {
     const { projection } = this
     return this.toText(projection.fault ? projection.fault(fault) : projection.last(fault, received, []))
+  }
+
+  progress(event: ProgressEvent, received: number): string {
+    return this.toText(this.projection.progress?.(event, received))
   }
 
   private toText(objects: readonly T[] = []): string {
@@ -231,6 +240,7 @@ class LogSender implements LogReader {
   private readonly onEnd: () => void
   /** Number of the last event that the reader has received. */
   private received: number
+  private isDraining = false
 
   constructor(log: EventLog, reader: StreamReader, sink: TextSink, onEnd: () => void) {
     this.log = log
@@ -245,6 +255,24 @@ class LogSender implements LogReader {
     const { text, next } = this.toText(first, events, 0)
     if (next < events.length) return this.writeRest(first, events, text, next)
     return text === '' ? undefined : this.sink.write(text)
+  }
+
+  /** A client that is slow to read misses progress. A failure here would end the process: the tool's report calls. */
+  progress(event: ProgressEvent): void {
+    const { reader, sink, received } = this
+    if (this.isDraining) return
+    try {
+      const text = reader.stream.progress(event, received)
+      const taken = text === '' ? undefined : sink.write(text)
+      if (!taken) return
+      this.isDraining = true
+      taken.then(
+        () => (this.isDraining = false),
+        () => sink.destroy(),
+      )
+    } catch {
+      sink.destroy()
+    }
   }
 
   /** A failure here would end the process: the log calls from a timer. */

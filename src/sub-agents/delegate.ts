@@ -208,6 +208,7 @@ function outputAfter(output: string, event: AgentEvent): string {
     case 'nested':
     case 'approved_start':
     case 'suspension':
+    case 'progress':
       return output
   }
 }
@@ -219,6 +220,7 @@ function toRunEvent(event: AgentEvent, { name }: SubAgent, { callId, log }: Tool
     case 'nested':
     case 'approved_start':
     case 'suspension':
+    case 'progress':
     case 'step_end':
       return event
     case 'result':

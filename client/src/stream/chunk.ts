@@ -16,6 +16,20 @@ export function toChunk({ id, data }: ServerSentEvent): Chunk {
   throw new AgentCoreError('An event of the stream cannot be read.', { status: 200, errorType: 'InvalidReply' })
 }
 
+/** How far a running call is. `message` is a text of the tool. */
+export type StepProgress = NonNullable<Schema<'StreamChunk'>['progress']> & {
+  /** `tool:<name>`, or `sub_agent:<name>`. */
+  agent_step: string
+}
+
+/** Reads an event named `progress`; undefined for events with other names, which are skipped. */
+export function toProgress({ type, data }: ServerSentEvent): StepProgress | undefined {
+  const chunk = type === 'progress' ? parseJson(data) : undefined
+  if (!isObject(chunk)) return undefined
+  const { progress, agent_step } = chunk as Schema<'StreamChunk'>
+  return progress && { ...progress, agent_step }
+}
+
 /** The number of an event id, or the number itself; undefined for any other text. */
 export function numberOf(id: string | number): number | undefined {
   const digits = /(?:^|:)(\d{1,9})$/.exec(String(id))?.[1]

@@ -1,7 +1,7 @@
 import { networkError } from '../error.ts'
 import { createAttempts, type RetryOptions } from '../retry.ts'
 import type { Schema } from '../operation.ts'
-import { createPosition, isLast, readFailureOf, toChunk, type Chunk } from './chunk.ts'
+import { createPosition, isLast, readFailureOf, toChunk, toProgress, type Chunk, type StepProgress } from './chunk.ts'
 import { createConnection } from './connection.ts'
 
 export interface StreamOptions extends RetryOptions {
@@ -11,6 +11,8 @@ export interface StreamOptions extends RetryOptions {
   silenceMs?: number | undefined
   /** Continue the stream after approvals. Default false: the stream ends with the chunk that has `approval_required`. */
   throughApprovals?: boolean | undefined
+  /** Called while a tool runs that reports its progress. Progress is no chunk: it is not part of the log, and may be missed. */
+  onProgress?: ((progress: StepProgress) => void) | undefined
 }
 
 /** The chunks of a run, each exactly once. Can be iterated once; leaving the loop closes the connection. */
@@ -42,7 +44,7 @@ export interface StreamSource {
 const stableMs = 10_000
 
 export function createRunStream(source: StreamSource, options: StreamOptions): RunStream {
-  const { signal, silenceMs = 45_000, throughApprovals = false } = options
+  const { signal, silenceMs = 45_000, throughApprovals = false, onProgress } = options
   const position = createPosition(source.after)
   let { sessionId } = source
   let output = ''
@@ -71,6 +73,11 @@ export function createRunStream(source: StreamSource, options: StreamOptions): R
         // The run has ended, and the reader has all of its events.
         if (response.status === 204) return
         for await (const event of connection.events(response)) {
+          if (event.type !== 'message') {
+            const progress = toProgress(event)
+            if (progress) onProgress?.(progress)
+            continue
+          }
           const chunk = toChunk(event)
           const readFailure = readFailureOf(chunk, position.number)
           if (readFailure) throw readFailure

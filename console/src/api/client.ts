@@ -5,7 +5,7 @@ import type { ClientOptions } from '../../../client/src/index.ts'
 import { serviceAddress } from './address.ts'
 import { serviceFetch } from './service-fetch.ts'
 
-export type { Chunk, PathOf, Reply, RequestOptions, Schema } from '../../../client/src/index.ts'
+export type { Chunk, PathOf, Reply, RequestOptions, Schema, StepProgress } from '../../../client/src/index.ts'
 
 const options: ClientOptions = { baseUrl: serviceAddress, fetch: serviceFetch }
 const transport = createTransport(options)

@@ -320,6 +320,19 @@ export const StreamChunk = namedObject('StreamChunk', 'The `data` of one server-
       { description: 'The message that has reached the run; only with `agent_step` `user_message`.' },
     ),
   ),
+  progress: Type.Optional(
+    Type.Object(
+      {
+        tool_call_id: Type.String(),
+        progress: Type.Number(),
+        total: Type.Optional(Type.Number()),
+        message: Type.Optional(Type.String({ description: 'A text of the tool, of at most 200 characters: text of a stranger.' })),
+      },
+      {
+        description: 'How far a running call is; only in server-sent events named `progress`, which repeat the number of the event before.',
+      },
+    ),
+  ),
   generated_artifacts: Type.Optional(
     Type.Array(GeneratedArtifact, { description: 'Files of the run; only on the last chunk, and absent for none.' }),
   ),
@@ -330,7 +343,7 @@ export const StreamChunk = namedObject('StreamChunk', 'The `data` of one server-
 
 export const eventStream = {
   description:
-    'Server-sent events, described by the schema of one `data`. An event is a line `id: <request id>:<number>`, a line `data: <JSON>` and an empty line. To resume, send the last `id` as `last-event-id` to `GET /core/v1/runs/{request_id}/stream`, or repeat the request with it. Lines that begin with `:` are comments, which keep a silent connection open.',
+    'Server-sent events, described by the schema of one `data`. An event is a line `id: <request id>:<number>`, a line `data: <JSON>` and an empty line. To resume, send the last `id` as `last-event-id` to `GET /core/v1/runs/{request_id}/stream`, or repeat the request with it. While a tool runs, an event may begin with a line `event: progress`: a chunk with `progress`, which repeats the number of the event before, is sent once to readers that are live, and is not part of the log. Skip events with a name that you do not know. Lines that begin with `:` are comments, which keep a silent connection open.',
   content: { 'text/event-stream': { schema: StreamChunk } },
 }
 

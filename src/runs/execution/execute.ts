@@ -160,6 +160,9 @@ function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Ex
     case 'retrying':
       run.log.append(event)
       return waitForReaders(run, deps)
+    case 'progress':
+      run.log.report(event)
+      return undefined
     case 'step_start':
       deps.observer?.saw(run, event)
       if (isCall(event.step) && !event.step.isOfProvider) run.times.begin('tools')

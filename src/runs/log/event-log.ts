@@ -1,3 +1,4 @@
+import type { ProgressEvent } from '../../agent/events.ts'
 import type { EndEvent, LastEvent, LoggedEvent } from '../run.ts'
 import { reachState } from '../../states.ts'
 import { EventList } from './compact-log.ts'
@@ -17,6 +18,8 @@ export interface LogReader {
   batch(first: number, events: LoggedEvent[]): Promise<void> | undefined
   /** Called once: after the last event, at a fault of the log, when the signal is aborted, or with the failure of `batch`. */
   end(failure?: unknown): void
+  /** Takes the progress of a call, when the reader has all events so far. Absent: the reader shows no progress. */
+  progress?(event: ProgressEvent): void
 }
 
 interface Reader {
@@ -27,6 +30,7 @@ interface Reader {
   /** The reader has received events after `at` that a rewind has revoked; a `retrying` event must tell the reader so. */
   mustRetry: boolean
   wake(): void
+  progress?: ((event: ProgressEvent) => void) | undefined
 }
 
 /**
@@ -116,6 +120,17 @@ export class EventLog {
     else setImmediate(this.wakeReaders)
   }
 
+  /** Passes progress to the readers that have all events so far. Progress is no event: it has no number, and is kept nowhere. */
+  report(event: ProgressEvent): void {
+    // Events that are due are delivered first.
+    if (this.waking) setImmediate(() => this.passProgress(event))
+    else this.passProgress(event)
+  }
+
+  private passProgress(event: ProgressEvent): void {
+    for (const { at, progress } of this.readers) if (at === this.events.length) progress?.(event)
+  }
+
   /** Ends the log for the local readers, who may read on elsewhere after the last event that they have received. */
   fail(fault: EndEvent): void {
     if (this.ended) return
@@ -177,15 +192,18 @@ export class EventLog {
       }
     }
     const reader = this.addReader(after, deliver)
+    // A reader that is behind misses progress.
+    reader.progress = receiver.progress && ((event) => void (isBusy || isOver || receiver.progress?.(event)))
     signal.addEventListener('abort', deliver)
     deliver()
   }
 
-  /** Yields what `subscribe` passes to a reader, for readers that decide themselves when to read on. */
-  async *follow(after: number, signal: AbortSignal): AsyncGenerator<EventBatch, void> {
+  /** Yields what `subscribe` passes to a reader, for readers that decide themselves when to read on. `progress`: see `LogReader`. */
+  async *follow(after: number, signal: AbortSignal, progress?: LogReader['progress']): AsyncGenerator<EventBatch, void> {
     let wake: (() => void) | undefined
     const onChange = () => wake?.()
     const reader = this.addReader(after, onChange)
+    reader.progress = progress
     signal.addEventListener('abort', onChange)
     try {
       while (!signal.aborted) {
@@ -201,7 +219,7 @@ export class EventLog {
   }
 
   private addReader(after: number, wake: () => void): Reader {
-    const reader = { at: after, began: after, mustRetry: false, wake }
+    const reader: Reader = { at: after, began: after, mustRetry: false, wake }
     this.readers.add(reader)
     // The new reader may be the fastest reader, so that the run need not wait any longer.
     this.releaseWriter()

@@ -49,6 +49,8 @@ export interface DirectExecutionDependencies {
 /** Tools that are run outside of any conversation. */
 export interface DirectExecution {
   execute(principal: Principal, request: ToolRequest, disconnected: AbortSignal): Promise<Executed>
+  /** Measures work that callers know as a tool of this name. `isError`: of a result that is a failure. */
+  measure<T>(tool: string, work: () => Promise<T>, isError: (result: T) => boolean): Promise<T>
   /** Takes nothing new, waits `ms` at most for the executions, then stops the rest. */
   drain(ms: number): Promise<void>
 }
@@ -146,7 +148,19 @@ export function createDirectExecution(dependencies: DirectExecutionDependencies)
     for (const { stopping } of live.values()) stopping.abort()
   }
 
-  return { execute, drain }
+  async function measure<T>(tool: string, work: () => Promise<T>, isError: (result: T) => boolean): Promise<T> {
+    const startedAt = now()
+    let status: 'success' | 'error' = 'error'
+    try {
+      const result = await work()
+      if (!isError(result)) status = 'success'
+      return result
+    } finally {
+      dependencies.onExecuted(tool, status, (now() - startedAt) / 1000)
+    }
+  }
+
+  return { execute, measure, drain }
 }
 
 interface Claiming extends Pick<DirectExecutionDependencies, 'store' | 'holder'>, Pick<ToolCall, 'key' | 'tool' | 'request'> {
@@ -209,7 +223,14 @@ async function callTool(
     ...scopeOf(tool, tools, request.filters),
   }
   const { folder, keep } = files.open()
-  const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal, onLog: request.onLog, now })
+  const outcome = await runTool(tool, request.input, {
+    context,
+    keepArtifact: keep,
+    signal,
+    onLog: request.onLog,
+    onProgress: request.onProgress,
+    now,
+  })
   const status = outcome.isError ? 'error' : 'success'
   const seconds = outcome.durationMs / 1000
   onExecuted(tool.name, status, seconds)

@@ -1,3 +1,4 @@
+import type { ToolProgress } from '../../agent/events.ts'
 import type { DataFilter, Tool, ToolSet } from '../../agent/tool.ts'
 import type { Artifact, ReturnedFile, KeepArtifact, JsonValue, JsonObject } from '../../agent/messages.ts'
 import type { AuditEvent } from '../../audit/event.ts'
@@ -130,6 +131,8 @@ export interface ToolRequest {
   traceparent?: string
   /** Called with each line that the tool logs while this request runs the tool. */
   onLog?: (text: string) => void
+  /** As `onLog`, with each report of progress. */
+  onProgress?: (progress: ToolProgress) => void
 }
 
 /** The tool of a request, with its input checked. Throws where the tool is unknown, not ready, or needs an approval. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { progressText } from '../../agent/run-tool.ts'
 import { test } from 'node:test'
 import type { CallToolResult } from '@modelcontextprotocol/client'
-import { createProgressLog, toOutput } from './call.ts'
+import { createProgressReport, toOutput } from './call.ts'
 
 async function outputOf(result: Partial<CallToolResult>, fails = false) {
   const files: [string, string, string][] = []
@@ -80,8 +81,8 @@ test('an error result throws its text, cut to the limit', async () => {
 test('progress is passed on at a bounded rate, and lasts as long as the call', () => {
   let now = 0
   const lines: { at: number; text: string }[] = []
-  const log = createProgressLog(
-    (text) => lines.push({ at: now, text }),
+  const log = createProgressReport(
+    (report) => lines.push({ at: now, text: progressText(report) }),
     () => now,
   )
   for (let step = 0; step < 5000; step++) log({ progress: step, total: 5000 })
@@ -93,6 +94,6 @@ test('progress is passed on at a bounded rate, and lasts as long as the call', (
     pauses.every((pause, index) => pause >= (pauses[index - 1] ?? 0)),
     JSON.stringify(pauses),
   )
-  assert.deepEqual([lines.length, lines.at(-1)?.text], [50, 'Further progress is left out.'])
+  assert.deepEqual([lines.length, lines.at(-1)?.text], [50, '1615000: Further progress is left out.'])
   assert.ok(lines.at(-1)!.at > 20 * 60_000, JSON.stringify(lines.at(-1)))
 })

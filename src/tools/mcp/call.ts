@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isInputRequiredResult, type CallToolResult, type ContentBlock, type Progress } from '@modelcontextprotocol/client'
+import type { ToolProgress } from '../../agent/events.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import type { ArtifactUse, JsonObject, JsonValue } from '../../agent/messages.ts'
 import { outcomeUnknown } from '../../agent/history.ts'
@@ -39,7 +40,7 @@ export async function callServerTool(
   { entry, connection, secrets, allowed, traits, input, context }: ServerCall,
 ): Promise<JsonValue> {
   const { signal, artifact } = context
-  const onProgress = createProgressLog((line) => context.log(secrets.mask(line)))
+  const onProgress = createProgressReport((progress) => context.report(secrets.mask(progress)))
   const requests = createServerRequests({ entry, allowed, context, secrets })
   const call = { tool: listed, input, meta: metaOf(context), signal, timeoutMs: traits.timeoutMs, onProgress, requests }
   try {
@@ -64,18 +65,21 @@ export function metaOf({ traceparent, headers, callId }: ToolContext): Record<st
 }
 
 /**
- * Logs progress notifications: a burst at once, then with growing pauses, up to `limits.progressLines`. A server may send any number. `now` is
- * in monotonic milliseconds.
+ * Reports progress notifications: a burst at once, then with growing pauses, up to `limits.progressReports`. A server may send any number.
+ * `now` is in monotonic milliseconds.
  */
-export function createProgressLog(log: (text: string) => void, now = () => performance.now()): (progress: Progress) => void {
-  let lines = 0
+export function createProgressReport(
+  report: (progress: ToolProgress) => void,
+  now = () => performance.now(),
+): (progress: Progress) => void {
+  let reports = 0
   let pausedUntil = 0
   return ({ progress, total, message }) => {
-    if (lines >= limits.progressLines || now() < pausedUntil) return
-    const late = ++lines - limits.progressBurst
+    if (reports >= limits.progressReports || now() < pausedUntil) return
+    const late = ++reports - limits.progressBurst
     if (late >= 0) pausedUntil = now() + limits.progressPauseMs * limits.progressGrowth ** late
-    const part = total === undefined ? `${progress}` : `${progress} of ${total}`
-    log(lines === limits.progressLines ? 'Further progress is left out.' : `${part}${message ? `: ${toLine(message, 200)}` : ''}`)
+    const text = reports === limits.progressReports ? 'Further progress is left out.' : toLine(message ?? '', 200)
+    report({ progress, ...(total !== undefined && { total }), ...(text !== '' && { message: text }) })
   }
 }
 

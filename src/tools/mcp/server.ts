@@ -25,8 +25,8 @@ export const limits = {
   /** Limits for logging the standard error. */
   logLinesPerMinute: 100,
   logLineCharacters: 500,
-  /** Progress notifications of a call that are written to the log of the step, and how many of them at any rate. */
-  progressLines: 50,
+  /** Progress notifications of a call that are reported, and how many of them at any rate. */
+  progressReports: 50,
   progressBurst: 20,
   /** First pause after the burst. The pauses grow, so that the lines of a call last for 20 minutes. */
   progressPauseMs: 500,

@@ -15,7 +15,7 @@ interface StepCardProps {
 
 /** A call of a tool or sub-agent: a line that opens to input, output and log. */
 export function StepCard({ part, isRunning }: StepCardProps) {
-  const { step, name, isSubAgent, inner } = part
+  const { step, name, isSubAgent, inner, progress } = part
   const [isOpen, setIsOpen] = useState(false)
   const id = useId()
   const Arrow = isOpen ? ChevronDownIcon : ChevronRightIcon
@@ -25,7 +25,7 @@ export function StepCard({ part, isRunning }: StepCardProps) {
       <button type="button" className={styles.summary} aria-expanded={isOpen} aria-controls={id} onClick={() => setIsOpen(!isOpen)}>
         <StateIcon state={state} isSubAgent={isSubAgent} />
         <span className={styles.name}>{name.slice(0, 200)}</span>
-        <span className={styles.hint}>{step ? summaryOf(step.tool_input) : ''}</span>
+        <span className={styles.hint}>{step ? summaryOf(step.tool_input) : isRunning && progress}</span>
         {state === 'error' && <span className={styles.failed}>failed</span>}
         {state === 'unfinished' && <span className={styles.time}>no result</span>}
         <span className={styles.time}>{step ? <Duration ms={step.execution_time * 1000} /> : isRunning && <Elapsed />}</span>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Chunk } from '../../../../client/src/index.ts'
-import { addChunks, emptyAnswer, outputOf, toParts, toSources } from './answer.ts'
+import { addChunks, addProgress, emptyAnswer, outputOf, toParts, toSources, type Answer } from './answer.ts'
 
 let number = 0
 const chunk = (agent_step: string, token = '', rest: Partial<Chunk> = {}): Chunk => ({
@@ -92,4 +92,13 @@ test('the sources of an answer are its web pages, each once, without addresses t
     { content: 'x', file: 'handbook.md' },
   ]
   assert.deepEqual(toSources([{ context_type: 'citations', items }]), [{ url: 'https://a.example/', title: 'A' }])
+})
+
+test('progress is shown in the running step of its tool, and goes with the end of the step', () => {
+  const report = { tool_call_id: 'c', agent_step: 'tool:a', progress: 1, total: 3, message: '<b>half</b>' }
+  const started = fold(chunk('tool:b'), chunk('tool:a'))
+  const lines = ({ parts }: Answer) => parts.map((part) => part.type === 'step' && part.progress)
+  assert.deepEqual(lines(addProgress(started, report)), [undefined, '1 of 3: <b>half</b>'])
+  assert.deepEqual(lines(addProgress(started, { ...report, agent_step: 'tool:gone' })), [undefined, undefined])
+  assert.deepEqual(lines(addChunks(addProgress(started, report), [chunk('tool:a', '', { step: step('a') })])), [undefined, undefined])
 })

@@ -1,4 +1,4 @@
-import type { Chunk, Schema } from '../../api/client.ts'
+import type { Chunk, Schema, StepProgress } from '../../api/client.ts'
 
 type Step = Schema<'IntermediateStep'>
 export type Artifact = Schema<'GeneratedArtifact'>
@@ -24,6 +24,8 @@ export interface StepPart {
   isSubAgent: boolean
   /** Absent while the step runs. */
   step?: Step
+  /** How far the running step is, as a line. */
+  progress?: string
   /** Steps of the sub-agent. */
   inner: StepPart[]
 }
@@ -76,6 +78,17 @@ export function addChunks(answer: Answer, chunks: readonly Chunk[]): Answer {
     next = { ...next, ...stateAfter(chunk) }
   }
   return next
+}
+
+/** Shows progress in the first running step of its tool. */
+export function addProgress(answer: Answer, { agent_step: label, progress, total, message }: StepProgress): Answer {
+  const index = answer.parts.findIndex(
+    (part) => part.type === 'step' && !part.step && part.name === nameOf(label) && part.isSubAgent === isSubAgent(label),
+  )
+  const part = answer.parts[index]
+  if (part?.type !== 'step') return answer
+  const line = `${progress}${total === undefined ? '' : ` of ${total}`}${message ? `: ${message}` : ''}`
+  return { ...answer, parts: answer.parts.with(index, { ...part, progress: line }) }
 }
 
 function addToParts(parts: Part[], { agent_step: label, token, step, user_message: message }: Chunk): void {

@@ -1,8 +1,8 @@
-import { client, type Chunk } from '../../api/client.ts'
+import { client, type Chunk, type StepProgress } from '../../api/client.ts'
 import { detailsOf, messageOf, statusOf } from '../../api/errors.ts'
 import { newId } from '../../api/ids.ts'
 import { createStore, type Store } from '../../api/store.ts'
-import { addChunks, emptyAnswer, type Answer } from './answer.ts'
+import { addChunks, addProgress, emptyAnswer, type Answer } from './answer.ts'
 import { loadSent, type SentMessage } from './sent-messages.ts'
 import { createRewindLog } from './rewind-log.ts'
 
@@ -48,7 +48,7 @@ export function ask(sessionId: string, question: Question, messagesBefore: numbe
     ...(contextFiles?.length && { context_files: contextFiles.map(({ path }) => path) }),
     ...(hints?.length && { data_filter_hints: hints }),
   }
-  const chunks = client.stream(request, { requestId, sessionId, signal: leaving.signal, throughApprovals: true, retries: 1000 })
+  const chunks = client.stream(request, { requestId, sessionId, signal: leaving.signal, throughApprovals: true, retries: 1000, onProgress })
   return follow({ sessionId, requestId, question, messagesBefore }, chunks, leaving)
 }
 
@@ -61,11 +61,17 @@ export function attach(
   sent: readonly SentMessage[] = [],
 ): LiveRun {
   const leaving = new AbortController()
-  const chunks = client.runs.stream(requestId, { signal: leaving.signal, throughApprovals: true, retries: 1000 })
+  const chunks = client.runs.stream(requestId, { signal: leaving.signal, throughApprovals: true, retries: 1000, onProgress })
   const run = follow({ sessionId, requestId, question, messagesBefore }, chunks, leaving, 'running')
   if (sent.length > 0) run.sent.set(sent)
   else void loadSent(run)
   return run
+}
+
+/** The page follows one run, so that progress is of the current one. */
+function onProgress(progress: StepProgress): void {
+  const answer = currentRun.get()?.answer
+  answer?.set(addProgress(answer.get(), progress))
 }
 
 type RunDescription = Pick<LiveRun, 'sessionId' | 'requestId' | 'question' | 'messagesBefore'>

@@ -1,3 +1,4 @@
+import type { ProgressEvent } from '../../../agent/events.ts'
 import type { TokenUsage } from '@ag-ui/core'
 import { type PendingCall, isQuestionId } from '../../../agent/approval.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
@@ -91,6 +92,10 @@ export class AgUiProjection implements Projection<AgUiEvent> {
       case 'end':
         return [...messages.end(event), ...plan.take(event), ...plan.end()]
     }
+  }
+
+  progress({ step, report }: ProgressEvent): AgUiEvent[] {
+    return [toEvent('CUSTOM', { name: 'progress', value: { toolCallId: step.id, toolCallName: step.tool, ...report } })]
   }
 
   private toEnd(event: EndEvent, files: readonly AnswerFile[], usage: TokenUsage[]): AgUiEvent {

@@ -1,6 +1,7 @@
 import { replies, route, IdHeaders } from '../../schemas/shared.ts'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
+import type { ProgressEvent } from '../../../agent/events.ts'
 import type { App } from '../../server/app.ts'
 import { sendFailure } from '../../server/error-reply.ts'
 import { openChat, whenBusy, type ChatServices } from './open-chat.ts'
@@ -141,6 +142,8 @@ data: {"id":"0199f3c2-7c1e-7d51-b0ab-3f6f1d0c8a11","token":"North","agent_step":
 | \`user_message\` | empty: a message of \`POST /core/v1/runs/{request_id}/messages\` has reached the run. The chunk has \`user_message\` |
 | \`retrying\` | empty: the answer begins anew, because the stream of the model broke, or the answer does not fit its schema |
 
+An event with a line \`event: progress\` tells how far a running tool is, in \`progress\`; it repeats the number of the event before, is not stored, and may be skipped.
+
 \`finish_reason\` is the text \`"null"\` on each chunk except the last. The last chunk has an empty token, the \`usage\` of the whole run, and one of:
 
 | \`finish_reason\` | The run |
@@ -195,6 +198,8 @@ export interface Chunk {
   number: number
   token: string
   agent_step: string
+  /** The name of the server-sent event, for clients that read it; others skip the event. Absent: a chunk of the log. */
+  event?: 'progress'
   /** The fields behind `agent_step`, where the fields differ from the fields of a token. */
   more?: object
 }
@@ -238,6 +243,12 @@ class RunChunks implements Projection<Chunk> {
     return [{ number, token: '', agent_step: 'answer', more: { ...this.toFields(event), ...filesField(files) } }]
   }
 
+  /** The number is the last one of the reader: progress has none, and `last-event-id` remains valid. */
+  progress({ step, report }: ProgressEvent, number: number): Chunk[] {
+    const more = { ...passing, progress: { tool_call_id: step.id, ...report } }
+    return [{ number, token: '', agent_step: labelOf(step), event: 'progress', more }]
+  }
+
   private toFields(event: LastEvent): object {
     if (event.type === 'interrupt')
       return { finish_reason: interruptReason(event.calls), usage: event.usage, ...toWaitingFields(this.requestId, event.calls) }
@@ -261,8 +272,8 @@ export function streamChunks(requestId: string): RunStream {
   let label: string | undefined
   let tail = ''
 
-  return toStream(chunksOf(requestId), ({ number, token, agent_step: step, more }) => {
-    if (more) return `${head}${number}${data}${JSON.stringify(token)}${tailOf(step, more)}`
+  return toStream(chunksOf(requestId), ({ number, token, agent_step: step, event, more }) => {
+    if (more) return `${event ? `event: ${event}\n` : ''}${head}${number}${data}${JSON.stringify(token)}${tailOf(step, more)}`
     // Most tokens have the label of the token before.
     if (step !== label) {
       label = step

@@ -1,3 +1,4 @@
+import type { ProgressEvent } from '../../../agent/events.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
 import type { EndEvent, LastEvent, LoggedEvent } from '../../../runs/run.ts'
@@ -63,6 +64,10 @@ export class LangGraphProjection implements Projection<StreamEvent> {
     if (event.type === 'end') return this.numbered([...events, ...this.toEnd(event)], number)
     const interrupts = { __interrupt__: toInterrupts(event.calls) }
     return this.numbered([...events, ...this.inMode('updates', interrupts), ...this.values(interrupts)], number)
+  }
+
+  progress({ step, report }: ProgressEvent): readonly StreamEvent[] {
+    return this.inMode('custom', { type: 'progress', tool_call_id: step.id, name: step.tool, ...report })
   }
 
   fault(fault: EndEvent): readonly StreamEvent[] {

@@ -8,6 +8,8 @@ import {
 } from '@modelcontextprotocol/server'
 import { accessTo, permits, requireAccess } from '../../../access/permissions.ts'
 import type { PendingCall } from '../../../agent/approval.ts'
+import type { ProgressEvent } from '../../../agent/events.ts'
+import { progressText } from '../../../agent/run-tool.ts'
 import type { KeptFiles } from '../../../artifacts/answer-files.ts'
 import type { Artifacts } from '../../../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../../../configuration/agent.ts'
@@ -158,8 +160,10 @@ async function followOrCancel({ runs }: AskServices, call: McpCall, run: OpenRun
 async function followWithProgress({ context, disconnected, report }: McpCall, run: OpenRun, after: number): Promise<void> {
   // Without a progress token the client reads no events.
   if (context.mcpReq._meta?.progressToken === undefined) return waitForEnd(run, disconnected)
-  for await (const { events } of run.log.follow(after, disconnected)) {
-    for (const text of toProgress(events)) await report(text)
+  // The numbers of several tools do not grow together: in a run, the number counts the reports.
+  const onProgress = ({ step, report: progress }: ProgressEvent) => void report.text(`${step.tool}: ${progressText(progress)}`)
+  for await (const { events } of run.log.follow(after, disconnected, onProgress)) {
+    for (const text of toProgress(events)) await report.text(text)
   }
   await run.ended
 }

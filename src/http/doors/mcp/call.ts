@@ -7,6 +7,7 @@ import {
   type McpRequestContext,
 } from '@modelcontextprotocol/server'
 import type { FastifyRequest } from 'fastify'
+import type { ToolProgress } from '../../../agent/events.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
 import type { RunKey } from '../../../runs/run.ts'
@@ -25,8 +26,8 @@ export interface McpCall {
   isTask?: boolean
   /** Sends a request to a legacy client, on the stream of this call. */
   send(message: JSONRPCRequest): Promise<void>
-  /** Reports a step to a client that has sent a progress token; otherwise does nothing. Never rejects. */
-  report(text: string): Promise<void>
+  /** Reports to a client that has sent a progress token; otherwise does nothing. Never rejects. */
+  report: Report
 }
 
 export function readerOf({ caller: { request }, disconnected }: McpCall): Reader {
@@ -42,15 +43,24 @@ export function followRun({ runs }: { runs: Pick<Runs, 'follow'> }, call: McpCal
   return openRun(readerOf(call), (disconnected) => runs.follow(keyOf(call.caller, requestId), disconnected))
 }
 
-/** Reports steps as progress notifications. The number grows with each of them. */
-export function createReport({ mcpReq }: ServerContext): McpCall['report'] {
+export interface Report {
+  /** Reports a sentence. The number of the notification is one more than the number before. */
+  text(message: string): Promise<void>
+  /** Reports progress as the tool counts it. Numbers must grow: a report that goes back is left out. */
+  progress(progress: ToolProgress): Promise<void>
+}
+
+export function createReport({ mcpReq }: ServerContext): Report {
   const progressToken = mcpReq._meta?.progressToken
-  let progress = 0
-  return async (message) => {
-    if (progressToken === undefined) return
-    progress++
-    await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined)
+  let last = 0
+  let isFirst = true
+  async function progress(report: ToolProgress): Promise<void> {
+    if (progressToken === undefined || (!isFirst && report.progress <= last)) return
+    isFirst = false
+    last = report.progress
+    await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, ...report } }).catch(() => undefined)
   }
+  return { progress, text: (message) => progress({ progress: last + 1, message }) }
 }
 
 /** The revisions of MCP in two groups: `legacy` begins with `initialize`, `modern` (2026-07-28) states everything in each request. */

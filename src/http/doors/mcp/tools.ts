@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { ProtocolError, ProtocolErrorCode, type CallToolResult, type Tool as McpTool } from '@modelcontextprotocol/server'
+import type { ToolProgress } from '../../../agent/events.ts'
 import type { JsonObject } from '../../../agent/messages.ts'
 import { nameTools } from '../../../agent/tool-names.ts'
 import type { Tool, ToolSet } from '../../../agent/tool.ts'
@@ -117,7 +118,8 @@ export async function execute(
     input,
     filters: [],
     headers: contextOf(request, context.mcpReq._meta),
-    onLog: (text: string) => void report(text),
+    onLog: (text: string) => void report.text(text),
+    onProgress: (progress: ToolProgress) => void report.progress(progress),
   }
   return toResult(await tools.execute(principal, toolRequest, disconnected))
 }

@@ -1,4 +1,5 @@
 import { type PendingCall, toCallId } from '../../../agent/approval.ts'
+import type { ProgressEvent } from '../../../agent/events.ts'
 import type { EndReason, Step } from '../../../agent/events.ts'
 import type { JsonValue } from '../../../agent/messages.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
@@ -110,6 +111,16 @@ export class UiMessageProjection implements Projection<UiPart> {
       case 'end':
         return [...texts.end(event, this.step), ...this.toPlan(event)]
     }
+  }
+
+  progress({ step, report }: ProgressEvent): UiPart[] {
+    return [
+      toPart('data-progress', {
+        id: `progress-${step.id}`,
+        data: { toolCallId: step.id, toolName: step.tool, ...report },
+        transient: true,
+      }),
+    ]
   }
 
   private toPlan(event: LoggedEvent): UiPart[] {
