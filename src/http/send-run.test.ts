@@ -83,7 +83,7 @@ test('a projection that fails destroys the stream, for an event as for a fault',
   for (const log of [new EventLog({ events: [text('a')] }), new EventLog()]) {
     log.fail(fault)
     const calls: string[] = []
-    const stream = { opening: '', take: fail, last: fail, fault: fail }
+    const stream = { opening: '', take: fail, last: fail, fault: fail, progress: () => '' }
     const reader = { stream, after: 0, disconnected: new AbortController().signal, toFiles: async () => [] }
     await sendLog(log, reader, { write: () => undefined, end: () => calls.push('ended'), destroy: () => calls.push('destroyed') })
     assert.deepEqual(calls, ['destroyed'])
