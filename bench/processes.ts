@@ -117,6 +117,13 @@ export function residentMb(pid: number): number | undefined {
   return kb === undefined ? undefined : Number(kb) / 1024
 }
 
+/** Bytes and calls of all writes of a process so far: to files, pipes and sockets. NaN without `/proc`. */
+export function writesOf(pid: number): { bytes: number; calls: number } {
+  const counters = readProc(pid, 'io') ?? ''
+  const valueOf = (name: string) => Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(counters)?.[1] ?? NaN)
+  return { bytes: valueOf('wchar'), calls: valueOf('syscw') }
+}
+
 /** Largest number of files that a process may open; Infinity without `/proc`. Node raises its soft limit to the hard one. */
 export function openFileLimit(): number {
   const hard = /^Max open files +\d+ +(\d+)/m.exec(readProc(process.pid, 'limits') ?? '')?.[1]

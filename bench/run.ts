@@ -12,6 +12,7 @@ import { sessions } from './scenarios/sessions.ts'
 import { slowStreams } from './scenarios/slow-streams.ts'
 import { starts } from './scenarios/start.ts'
 import { firstToken, streams } from './scenarios/streams.ts'
+import { writes } from './scenarios/writes.ts'
 import { makeFolder, startService, untilToolsReady, writeAgent } from './service.ts'
 import { relaySide, serviceSide, type Bench } from './sides.ts'
 
@@ -37,6 +38,7 @@ const scenarios: Record<string, Scenario> = {
   start: { title: 'Start', sides: ['bare', 'service'], run: starts },
   'first-token': { title: 'First token', run: withService([], firstToken) },
   chats: { title: 'JSON chats of 8 tokens', run: withService([], chats) },
+  writes: { title: 'Writes of a chat alone', run: withService([], writes) },
   streams: { title: 'Streams', run: withService([], streams) },
   'slow-streams': {
     title: 'Slow streams',

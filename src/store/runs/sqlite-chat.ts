@@ -225,7 +225,7 @@ export function namesOf({ kind, values }: JournalEntry): string[] {
 export function applyEntry(db: Kysely<Tables>, connection: SyncConnection): (entry: JournalEntry) => void {
   const statements = chatStatements(db)
   return ({ kind, values }) => {
-    if (kind === 'end') return void endIfKept(values as ChatEnd)
+    if (kind === 'end') return endIfKept(values as ChatEnd)
     const { run, message } = values as ChatBegin
     statements.insertSession(connection, toClaim(values as ChatBegin))
     statements.insertRun(connection, run)

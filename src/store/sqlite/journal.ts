@@ -3,7 +3,7 @@ import type { Journal, JournalEntry, SyncConnection } from '../database.ts'
 /** A longer entry is written to the tables at once: a long text is better written once than twice. In characters. */
 const maxEntryLength = 16_384
 /** The number of entries that are written to the tables together. More would make other chats wait for longer. */
-const maxEntries = 64
+const maxEntries = 128
 
 /** How long an entry waits for others, in milliseconds: other processes see the chats in the tables only. */
 const maxWaitMs = 1000
@@ -32,10 +32,7 @@ interface JournalPorts {
  * statement writes. The table is all that counts after a crash, or when another process has written the entries; names are a copy.
  * @param connection does not call `write`
  */
-export function createJournal(
-  connection: SyncConnection,
-  { namesOf, apply, writeLater }: JournalPorts,
-): Journal & { close(): void } {
+export function createJournal(connection: SyncConnection, { namesOf, apply, writeLater }: JournalPorts): Journal & { close(): void } {
   let count = 0
   let timer: NodeJS.Timeout | undefined
   const names = new Set<string>()
