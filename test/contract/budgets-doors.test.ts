@@ -131,6 +131,7 @@ const mcp = (answer: Answer) => {
   assert.deepEqual([answer.status, result.isError], [200, true])
   assert.match(result.content[0].text, /^BudgetExceeded: Budget day is used up until .*Z\. Another call does not help before\.$/)
 }
+const langGraph = (answer: Answer) => (isRefusal(answer), assert.match(lastOf(answer).detail, sentence))
 const failedResponse = ({ response }: any) => {
   assert.deepEqual([response.status, response.error.code], ['failed', 'insufficient_quota'])
   assert.match(response.error.message, sentence)
@@ -229,6 +230,21 @@ const words: Record<string, { refused: Check; failed: Check; ended: Check }> = {
     refused: httpRefusal,
     failed: (answer) => isFailedTask(lastOf(answer).statusUpdate, true),
     ended: (answer) => assert.deepEqual(lastOf(answer).statusUpdate.metadata, { finish_reason: 'budget_exceeded' }),
+  },
+  'langgraph-stream': {
+    refused: langGraph,
+    failed: ({ text }) =>
+      assert.match(text, /^event: error\ndata: \{"error":"BudgetExceeded","message":"Budget day is used up until [^"]*Z\."\}$/m),
+    ended: (answer) => assert.equal(lastOf(answer).messages.at(-1).content, 'I add.'),
+  },
+  'langgraph-wait': {
+    refused: langGraph,
+    failed: (answer) => {
+      const { error, message } = lastOf(answer).__error__
+      assert.deepEqual([answer.status, error], [200, 'BudgetExceeded'])
+      assert.match(message, sentence)
+    },
+    ended: (answer) => assert.equal(lastOf(answer).messages.at(-1).content, 'I add.'),
   },
   mcp: {
     refused: mcp,

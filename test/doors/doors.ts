@@ -335,6 +335,34 @@ const mcp: Door = async ({ scenario, question, id, send }) => {
   if (waiting) await send('GET', `/core/v1/runs/${waiting.request_id}/stream`)
 }
 
+/** A run of LangGraph's Agent Server in a thread, the decisions on its calls, and the state of the thread. */
+const langGraph =
+  (operation: 'stream' | 'wait'): Door =>
+  async ({ scenario, question, id, send }) => {
+    const thread = `/langgraph/threads/t-${id}`
+    const run = (fields: object, n: number) =>
+      send(
+        'POST',
+        `${thread}/runs/${operation}`,
+        { assistant_id: 'agent', if_not_exists: 'create', stream_mode: ['values', 'messages-tuple', 'updates', 'custom'], ...fields },
+        { 'request-id': n === 1 ? id : `${id}-${n}` },
+      )
+    let text = await run({ input: { messages: [{ type: 'human', content: question }] } }, 1)
+    for (let round = 2; round < 5; round++) {
+      const [interrupt] = values(text).findLast(({ __interrupt__: interrupts }) => interrupts)?.__interrupt__ ?? []
+      const requests: object[] = interrupt?.value?.action_requests ?? []
+      if (requests.length === 0 || !text.trimEnd().includes('__interrupt__')) break
+      text = await run({ command: { resume: { decisions: requests.map(() => langGraphAnswerOf(scenario.answer)) } } }, round)
+    }
+    await send('GET', `${thread}/runs/${id}/stream`, undefined, { 'last-event-id': `${id}:2` })
+    await send('GET', `${thread}/state`)
+  }
+
+function langGraphAnswerOf(answer: Answer | undefined): object {
+  if (answer === 'reject') return { type: 'reject', message: 'Not today.' }
+  return answer === 'edit' ? { type: 'edit', edited_action: { name: 'send', args: { to: 'Rob' } } } : { type: 'approve' }
+}
+
 export const doors: Record<string, Door> = {
   'core-json': core('chain'),
   'core-stream': core('chain_streaming'),
@@ -350,6 +378,8 @@ export const doors: Record<string, Door> = {
   'a2a-rpc-stream': a2a(rpc('SendStreamingMessage'), rpcTask),
   'a2a-http': a2a(overHttp('message:send'), httpTask),
   'a2a-http-stream': a2a(overHttp('message:stream'), httpTask),
+  'langgraph-stream': langGraph('stream'),
+  'langgraph-wait': langGraph('wait'),
   mcp,
 }
 

@@ -20,6 +20,7 @@ export function createNormal(url: string): (text: string) => string {
         /("(?:execution_time|created|created_at|completed_at|timestamp|started_at|ended_at|expires_at|durationMs|expires)":) ?[\d.e-]+/g,
         '$1<number>',
       )
+      .replace(/("id":"human:\d+:)\d+/g, '$1<number>')
       .replace(/("costAttribute":"tool:[^"]*","usage":)[\d.e-]+/g, '$1<number>')
       .replace(/([?&](?:sig|signature|token|exp|expires)=)[\w.~%-]+/g, '$1<token>')
 }
