@@ -144,6 +144,23 @@ test('LangGraph: two edits at once are two branches', async (t) => {
   assert.ok(questions.includes('human: 2?') || questions.includes('human: 3?'))
 })
 
+test('LangGraph: a repeated request id is answered by the run of the first request, also in a branch', async (t) => {
+  const { client, service } = await start(t, { script: ['One.', 'Two.', 'Three.'].map((text) => ({ text })) })
+  const { thread_id: threadId } = await client.threads.create()
+  await client.runs.wait(threadId, 'agent', { input: human('1?') })
+  const checkpoint = parentOf(await client.threads.getHistory<Values>(threadId), '1?')
+  const ask = async () => {
+    const body = { assistant_id: 'agent', input: human('2?'), checkpoint }
+    const reply = await service.client.request('POST', `/langgraph/threads/${threadId}/runs/wait`, {
+      body,
+      headers: { 'request-id': 'edit-1' },
+    })
+    return shape(reply.body as Values)
+  }
+  assert.deepEqual([await ask(), await ask()], Array(2).fill(['human: 2?', 'ai: Two.']))
+  assert.deepEqual([service.model.requests.length, (await client.runs.list(threadId)).length], [2, 2])
+})
+
 test('LangGraph: `goto: END` ends the run that waits, without its calls', async (t) => {
   const { sent, tool } = sending()
   const { client } = await start(t, { script: [{ ...sendTo('Bob'), text: 'One moment.' }], tools: [tool] })

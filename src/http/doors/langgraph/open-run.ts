@@ -85,7 +85,8 @@ async function placeOf(services: RunServices, { request }: Exchange, body: RunBo
   }
   // A repeated request stays in the session of the first request.
   const earlier = isId(request.headers['request-id']) ? await services.runStore.find(ownRunKey(principal, request.id)) : undefined
-  if (earlier && isOfThread(earlier.sessionId, threadId)) return ownPlace(body, earlier.sessionId)
+  if (earlier && isOfThread(earlier.sessionId, threadId))
+    return { source: toSource(body, (earlier.messageIndex ?? 0) > 0), sessionId: earlier.sessionId }
   const checkpoint = checkpointOf(body)
   const { sessionId, messageCount } = thread.head
   if (checkpoint === undefined) return { source: toSource(body, messageCount > 0), sessionId }
@@ -127,7 +128,8 @@ async function inPlace<T>(
   const sessionId = await fork(services, principal, forkPoint.thread, forkPoint.state)
   nameSession(exchange, sessionId)
   return start(source).catch(async (error: unknown) => {
-    await services.changes.remove(principal, sessionId)
+    // The refusal of the run matters more than a branch that stays.
+    await services.changes.remove(principal, sessionId).catch(() => undefined)
     throw error
   })
 }
