@@ -18,16 +18,27 @@ async function start(t: TestContext, { script = asks, traits }: { script?: Model
   return { service: await startService(t, { script, tools: [send] }), sent }
 }
 
+const says: ModelScript = ({ body }) => {
+  const { role, content } = body.messages.at(-1)
+  return role === 'tool' ? { text: content } : callOf('desk__visit')
+}
+
 interface Connecting {
   mode: (typeof modes)[number]
   who?: Who
   /** Answers a form; absent: the client shows no forms. */
   answer?: (form: ElicitRequest['params']) => Promise<ElicitResult> | ElicitResult
+  /** Modes of questions that the client takes; default: forms. */
+  elicitation?: { form?: object; url?: object }
 }
 
-async function connect(t: TestContext, service: TestService, { mode, who, answer }: Connecting): Promise<Client> {
+async function connect(
+  t: TestContext,
+  service: TestService,
+  { mode, who, answer, elicitation = { form: {} } }: Connecting,
+): Promise<Client> {
   const { key } = await service.key(who)
-  const capabilities = answer ? { elicitation: { form: {} } } : {}
+  const capabilities = answer ? { elicitation: elicitation as { form: {} } } : {}
   const client = new Client({ name: 'test', version: '1' }, { capabilities, versionNegotiation: { mode } })
   if (answer) client.setRequestHandler('elicitation/create', ({ params }) => answer(params))
   const requestInit = { headers: { 'x-service-access': key } }
@@ -108,6 +119,30 @@ for (const mode of modes) {
     assert.deepEqual(desk.bookings, [{ seat: 'aisle', meal: 'none' }])
     const calls = desk.requests.flatMap(({ body }) => (body?.method === 'tools/call' ? [body.params.requestState] : []))
     assert.deepEqual(calls, [undefined, 'opaque-state'])
+  })
+
+  test(`MCP: a page that a server asks to visit is put to a client that opens pages, with its address as text (${mode})`, async (t) => {
+    const desk = await startAskingMcpServer()
+    t.after(() => desk.close())
+    const tool = { name: 'desk', type: 'mcp', config: { url: desk.url, include: ['visit'], elicitation: 'allow' } }
+    const service = await startService(t, { script: says, config: { tools: [tool] } })
+    const pages: ElicitRequest['params'][] = []
+    const answers: ElicitResult[] = [{ action: 'accept' }, { action: 'decline' }, { action: 'cancel' }]
+    const answer = (page: ElicitRequest['params']) => (pages.push(page), answers.shift()!)
+    const client = await connect(t, service, { mode, elicitation: { form: {}, url: {} }, answer })
+    assert.equal(outputOf(await client.callTool(writeToBob)).output, 'Visit: accept')
+    assert.equal(outputOf(await client.callTool(writeToBob)).output, 'Visit: decline')
+    assert.equal(outputOf(await client.callTool(writeToBob)).approval_required?.calls.length, 1)
+    const [page] = pages
+    assert.deepEqual(page && [page.mode, page.message, 'url' in page && page.url], [
+      'url',
+      'The server desk asks to open https://pay.example/1: Please pay.',
+      'https://pay.example/1',
+    ])
+    const formsOnly = await connect(t, service, { mode, answer: () => assert.fail('a form for a page') })
+    const waiting = await formsOnly.callTool(writeToBob)
+    assert.equal(outputOf(waiting).approval_required?.calls.length, 1)
+    assert.match(JSON.stringify(waiting.content), /https:\/\/pay\.example\/1/)
   })
 
   test(`MCP: a rejected, a declined and a dismissed form decide as they say (${mode})`, async (t) => {

@@ -130,12 +130,18 @@ function toQuestion(name: string, server: string, params: unknown): Question {
   const { mode = 'form', message, requestedSchema, url } = Object(params) as Record<string, unknown>
   const question = toPlain(typeof message === 'string' ? message : '', limits.questionCharacters)
   if (mode === 'url') {
-    if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-      throw new Error('The server asked to open an address that is not an http or https address.')
+    if (typeof url !== 'string' || url.length > limits.questionCharacters || !URL.canParse(url) || !isVisitable(new URL(url)))
+      throw new Error('The server asked to open an address that is not an https address without a user name.')
     return { name, input: { server, question, url: new URL(url).href } }
   }
   if (mode !== 'form') throw new Error('The server asked a question of an unknown kind.')
   return { name, input: { server, question, answer_schema: toAnswerSchema(requestedSchema) } }
+}
+
+/** True for an address that a person may be sent to: `https`, or `http` on the person's own machine. A user name would hide the host. */
+function isVisitable({ protocol, hostname, username, password }: URL): boolean {
+  const isLocal = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
+  return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLocal))
 }
 
 function toAnswerSchema(schema: unknown): JsonObject {

@@ -27,7 +27,7 @@ import { isId } from '../../server/request-headers.ts'
 import { toNewChat } from '../core/open-chat.ts'
 import { contextOf } from '../protocols.ts'
 import { followRun, keyOf, readerOf, type McpCall } from './call.ts'
-import { decideByForms, decisionsIn, type FormAnswers, toDecision, toForm } from './forms.ts'
+import { addressIn, decideByForms, decisionsIn, type FormAnswers, toDecision, toForm, toPage } from './forms.ts'
 import { toAskResult, toProgress } from './projection.ts'
 import { toPictures } from './results.ts'
 
@@ -106,8 +106,9 @@ export async function answer(
 
 /** Whether the user of this client may decide all of the calls, and can be asked. Otherwise somebody decides elsewhere. */
 export function canDecide({ client, caller }: Pick<McpCall, 'client' | 'caller'>, pending: readonly PendingCall[]): boolean {
+  const isShown = (waiting: PendingCall) => (addressIn(waiting) === undefined ? client.takesForms : client.takesUrls)
   return (
-    client.takesForms && permits(caller.principal, accessTo.decideCall) && pending.length > 0 && pending.every(({ by }) => by === 'caller')
+    permits(caller.principal, accessTo.decideCall) && pending.length > 0 && pending.every((call) => call.by === 'caller' && isShown(call))
   )
 }
 
@@ -117,7 +118,11 @@ function toInputRequired(requestId: string, pending: readonly PendingCall[]): In
 }
 
 export function toInputRequests(pending: readonly PendingCall[]) {
-  return Object.fromEntries(pending.map((call) => [call.callId, inputRequired.elicit(toForm(call))]))
+  const toRequest = (call: PendingCall) => {
+    const url = addressIn(call)
+    return url === undefined ? inputRequired.elicit(toForm(call)) : inputRequired.elicitUrl({ message: toPage(call, url).message, url })
+  }
+  return Object.fromEntries(pending.map((call) => [call.callId, toRequest(call)]))
 }
 
 /** Continues the run of an earlier round with the answers of the user. A dismissed form decides nothing, and ends the rounds. */

@@ -71,6 +71,8 @@ export interface McpClient {
   era: Era
   /** The client shows forms to its user (elicitation in form mode). */
   takesForms: boolean
+  /** The client opens pages for its user, after showing the address (elicitation in url mode). */
+  takesUrls: boolean
   /** Modern only: the client takes a task as the answer to a call. Legacy clients ask for a task in the call itself. */
   takesTasks: boolean
 }
@@ -78,32 +80,33 @@ export interface McpClient {
 /** The tasks extension of revision 2026-07-28 (SEP-2663). */
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
-/** End of the session ids of clients that show forms. */
-const formsMark = '-forms'
+/** Parts of the session ids of clients that show forms, and that open pages. */
+const marks = { form: '-forms', url: '-urls' }
 
 /**
  * The id of a new MCP session. Only `initialize` states the abilities of a legacy client, and the next request may reach another
- * process; so the id carries the ability that matters. A client that changes the id changes only the client's own answers.
+ * process; so the id carries the abilities that matter. A client that changes the id changes only the client's own answers.
  */
 export function createSessionId(initialize: unknown): string {
   const { capabilities } = fieldsOf(fieldsOf(initialize)['params'])
-  return randomUUIDv7() + (takesForms(capabilities) ? formsMark : '')
+  return randomUUIDv7() + (takes('form', capabilities) ? marks.form : '') + (takes('url', capabilities) ? marks.url : '')
 }
 
 export function clientOf(era: Era, { headers }: Pick<FastifyRequest, 'headers'>, { mcpReq }: ServerContext): McpClient {
   if (era === 'legacy') {
-    const sessionId = headers['mcp-session-id']
-    return { era, takesForms: typeof sessionId === 'string' && sessionId.endsWith(formsMark), takesTasks: false }
+    const sessionId = String(headers['mcp-session-id'] ?? '')
+    return { era, takesForms: sessionId.includes(marks.form), takesUrls: sessionId.includes(marks.url), takesTasks: false }
   }
   const capabilities = fieldsOf(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY]
   const { extensions } = fieldsOf(capabilities)
-  return { era, takesForms: takesForms(capabilities), takesTasks: isObject(fieldsOf(extensions)[tasksExtension]) }
+  const takesTasks = isObject(fieldsOf(extensions)[tasksExtension])
+  return { era, takesForms: takes('form', capabilities), takesUrls: takes('url', capabilities), takesTasks }
 }
 
 /** An elicitation capability without modes means forms (MCP 2025-11-25, elicitation). */
-function takesForms(capabilities: unknown): boolean {
+function takes(mode: 'form' | 'url', capabilities: unknown): boolean {
   const { elicitation } = fieldsOf(capabilities)
-  return isObject(elicitation) && (isObject(elicitation['form']) || Object.keys(elicitation).length === 0)
+  return isObject(elicitation) && (isObject(elicitation[mode]) || (mode === 'form' && Object.keys(elicitation).length === 0))
 }
 
 /** The entry of `_meta` that names the task of a message (2025-11-25). */

@@ -1,4 +1,4 @@
-import type { ElicitRequestFormParams } from '@modelcontextprotocol/server'
+import type { ElicitRequestFormParams, ElicitRequestURLParams } from '@modelcontextprotocol/server'
 import type { FastifyBaseLogger } from 'fastify'
 import { callerKey } from '../../../access/owner.ts'
 import { accessTo, permits, type Principal } from '../../../access/permissions.ts'
@@ -15,6 +15,17 @@ import { followRun, relatedTask, type McpCall } from './call.ts'
 
 /** Most characters of a call's input in the message of its form. */
 const maxInputCharacters = 4000
+
+/** The address of the page that a server asks the user to visit; undefined for any other call. */
+export function addressIn({ callId, input }: PendingCall): string | undefined {
+  return isQuestionId(callId) && typeof input['url'] === 'string' ? input['url'] : undefined
+}
+
+/** The page for the user. Revision 2026-07-28 has no id of the elicitation. */
+export function toPage({ callId, input }: PendingCall, url: string): ElicitRequestURLParams {
+  const message = `The server ${String(input['server'])} asks to open ${url}: ${String(input['question'])}`
+  return { mode: 'url', message, url, elicitationId: callId }
+}
 
 /** The form in which the user of a client decides a call, or answers the question of a server behind a tool. */
 export function toForm({ callId, tool, input }: PendingCall): ElicitRequestFormParams {
@@ -51,9 +62,11 @@ export function toDecision(callId: string, answer: unknown): RequestedDecision |
   const { action, content } = fieldsOf(answer)
   if (action === 'decline') return { callId, decision: 'reject', input: undefined, reason: undefined }
   const { decision, reason } = fieldsOf(content)
-  // A page to visit is confirmed with the form of an approval.
-  if (action === 'accept' && isQuestionId(callId) && isObject(content) && decision !== 'approve' && decision !== 'reject')
-    return { callId, decision: 'approve', input: content as JsonObject, reason: undefined }
+  if (action === 'accept' && isQuestionId(callId)) {
+    // A visit of a page is confirmed without content.
+    const input = isObject(content) && Object.keys(content).length > 0 ? (content as JsonObject) : undefined
+    return { callId, decision: 'approve', input, reason: undefined }
+  }
   if (action !== 'accept' || (decision !== 'approve' && decision !== 'reject')) return undefined
   const reasonText = typeof reason === 'string' ? reason.slice(0, maxReasonCharacters).trim() : ''
   return { callId, decision, input: undefined, reason: reasonText || undefined }
@@ -150,8 +163,10 @@ export async function decideByForms(services: FormServices, call: McpCall, { run
   try {
     for (const waiting of pending) {
       const id = toFormId(run.requestId, waiting.callId)
+      const url = addressIn(waiting)
+      const params = url === undefined ? toForm(waiting) : toPage(waiting, url)
       const meta = call.isTask ? { _meta: relatedTask(run.requestId) } : {}
-      await call.send({ jsonrpc: '2.0', id, method: 'elicitation/create', params: { ...toForm(waiting), ...meta } })
+      await call.send({ jsonrpc: '2.0', id, method: 'elicitation/create', params: { ...params, ...meta } })
     }
     // The stored run can be opened only after the process has released the interrupted run.
     await run.ended
