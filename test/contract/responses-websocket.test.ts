@@ -71,6 +71,15 @@ async function start(t: TestContext, options: ServiceOptions = { script }) {
 
 const textOf = ({ output }: any): string => output.at(-1).content[0].text
 
+/** Resolves once the only run is cancelled. */
+async function cancelled({ client }: TestService): Promise<void> {
+  for (;;) {
+    const { runs } = (await client.request('GET', '/core/v1/runs')).body
+    if (runs[0]?.status === 'cancelled') return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
 /** The answer to an upgrade that is refused. */
 async function refusalOf(service: TestService, headers: Record<string, string>): Promise<{ status: number; body: any }> {
   const ws = new WebSocket(`${service.url.replace('http', 'ws')}/v1/responses`, { headers })
@@ -176,7 +185,7 @@ test('WebSocket: responses that are not stored are continued on their connection
   assert.deepEqual([textOf(second), second.previous_response_id], ['3: "Two?"', first.id])
   const third = await socket.ask({ input: 'Three?', store: false, previous_response_id: second.id })
   assert.equal(textOf(third), '5: "Three?"')
-  for (const stranger of [await connect(), await connect({ sub: 'bob' })]) {
+  for (const stranger of [await connect(), await connect({ sub: 'bob' }), await connect({ tenant: 'other' })]) {
     const refused = await stranger.ask({ input: 'x', previous_response_id: third.id })
     assert.deepEqual([refused.status, refused.error.param], [404, 'previous_response_id'])
   }
@@ -238,11 +247,7 @@ test('WebSocket: a client that disconnects cancels its run', async (t) => {
   socket.send({ input: 'x' })
   await begun.promise
   socket.ws.terminate()
-  for (;;) {
-    const { runs } = (await service.client.request('GET', '/core/v1/runs')).body
-    if (runs[0]?.status === 'cancelled') break
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  await cancelled(service)
 })
 
 test('WebSocket: a caller has so many connections, and another caller its own', async (t) => {
@@ -270,4 +275,137 @@ test('WebSocket: messages count for the rate limit as requests', async (t) => {
   for (let index = 0; index < 4; index++) seen.push(await socket.ask({ input: 'x' }))
   assert.equal(seen.at(-1).status, 429)
   assert.equal(seen.at(-1).error.type, 'rate_limit_error')
+})
+
+test('WebSocket: stored responses are continued by their caller alone', async (t) => {
+  const { connect } = await start(t)
+  const { id } = await (await connect()).ask({ input: 'One?' })
+  for (const who of [{ sub: 'bob' }, { tenant: 'other' }, { tenant: 'other', roles: ['admin'] }]) {
+    const refused = await (await connect(who)).ask({ input: 'x', previous_response_id: id })
+    assert.deepEqual([refused.status, refused.error.code], [404, 'previous_response_not_found'], JSON.stringify(who))
+  }
+  assert.equal(textOf(await (await connect()).ask({ input: 'Two?', previous_response_id: id })), '3: "Two?"')
+})
+
+test('WebSocket: a connection ends after 10 minutes without a response', async (t) => {
+  const { connect } = await start(t, { script, streamKeepAliveMs: 50 })
+  const socket = await connect()
+  await socket.ask({ input: 'x' })
+  const closed = once(socket.ws, 'close')
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 10 * 60_000 + 1000 })
+  const [code, reason] = await closed
+  assert.deepEqual([code, String(reason)], [1000, 'The connection was not used.'])
+})
+
+test('WebSocket: a connection ends after 60 minutes, behind the response that goes on', async (t) => {
+  const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { connect } = await start(t, {
+    streamKeepAliveMs: 50,
+    script: () => {
+      begun.resolve()
+      return { begins: gate.promise, text: 'late' }
+    },
+  })
+  const socket = await connect()
+  const closed = once(socket.ws, 'close')
+  socket.send({ input: 'x' })
+  await begun.promise
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 60 * 60_000 + 1000 })
+  for (let pings = 0; pings < 3; pings++) await once(socket.ws, 'ping')
+  gate.resolve()
+  assert.equal(textOf((await socket.turn()).at(-1).response), 'late')
+  const { status, error } = await socket.next()
+  assert.deepEqual([status, error.code], [400, 'websocket_connection_limit_reached'])
+  assert.equal((await closed)[0], 1000)
+})
+
+test('WebSocket: a client that reads nothing is disconnected, and its run is cancelled', async (t) => {
+  const begun = Promise.withResolvers<void>()
+  const { service, connect } = await start(t, {
+    streamKeepAliveMs: 50,
+    script: () => {
+      begun.resolve()
+      return { text: ['a', 'b'], silentAfter: 1 }
+    },
+  })
+  const socket = await connect()
+  socket.send({ input: 'x' })
+  await begun.promise
+  socket.ws.pause()
+  await cancelled(service)
+})
+
+test('WebSocket: a client that reads slowly has the whole answer', async (t) => {
+  const text = Array.from({ length: 200 }, (_, index) => `${index}: ${'x'.repeat(4000)} `)
+  const { connect } = await start(t, { script: { text } })
+  const socket = await connect()
+  socket.send({ input: 'x' })
+  const events: any[] = []
+  while (events.at(-1)?.type !== 'response.completed') {
+    events.push(await socket.next())
+    socket.ws.pause()
+    await new Promise((resolve) => setImmediate(resolve))
+    socket.ws.resume()
+  }
+  const deltas = events.filter(({ type }) => type === 'response.output_text.delta').map(({ delta }) => delta)
+  assert.equal(deltas.join(''), text.join(''))
+  assert.deepEqual(
+    events.map(({ sequence_number: number }) => number),
+    events.map((_, index) => index),
+  )
+})
+
+test('WebSocket: a flood of messages whose answers are not read ends the connection, and the service stays', async (t) => {
+  const { connect } = await start(t)
+  const socket = await connect()
+  const closed = once(socket.ws, 'close')
+  socket.ws.pause()
+  const frame = Buffer.from('x')
+  let isOpen = true
+  void closed.then(() => (isOpen = false))
+  for (let sent = 0; isOpen && sent < 400_000; sent += 2000) {
+    for (let index = 0; index < 2000; index++) socket.ws.send(frame, { binary: true })
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  socket.ws.resume()
+  assert.equal((await closed)[0], 1006)
+  assert.equal(textOf(await (await connect()).ask({ input: 'x' })), '1: "x"')
+})
+
+test('WebSocket: a client that closes in the middle of a response cancels its run', async (t) => {
+  const begun = Promise.withResolvers<void>()
+  const { service, connect } = await start(t, {
+    script: () => {
+      begun.resolve()
+      return { text: ['a', 'b'], silentAfter: 1 }
+    },
+  })
+  const socket = await connect()
+  for (const input of ['x', 'waits']) socket.send({ input })
+  await begun.promise
+  socket.ws.close()
+  await cancelled(service)
+  assert.equal((await service.client.request('GET', '/core/v1/runs')).body.runs.length, 1, 'the waiting message is dropped')
+})
+
+test('WebSocket: a service that stops ends the response that goes on, and takes no further message', async (t) => {
+  const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { service, connect } = await start(t, {
+    script: () => {
+      begun.resolve()
+      return { begins: gate.promise, text: 'late' }
+    },
+  })
+  const socket = await connect()
+  const closed = once(socket.ws, 'close')
+  socket.send({ input: 'x' })
+  await begun.promise
+  const stopped = service.close(10_000)
+  socket.send({ input: 'y' })
+  gate.resolve()
+  assert.equal(textOf((await socket.turn()).at(-1).response), 'late')
+  const { status, error } = await socket.next()
+  assert.deepEqual([status, error.type, error.message], [503, 'server_error', 'The service is stopping.'])
+  assert.equal((await closed)[0], 1001)
+  await stopped
 })
