@@ -166,3 +166,16 @@ test('a repeat of a request whose answer was deleted is 410, and the conversatio
   await openai.conversations.delete(conversation)
   assert.equal(await statusOf(remove(answer.id)), 404)
 })
+
+test('a compaction of a response with an image is the input of the next response', async (t) => {
+  const { openai } = await start(t, { script: () => ({ text: 'ok' }) })
+  const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+  const content = [
+    { type: 'input_text', text: 'see' },
+    { type: 'input_image', detail: 'auto', image_url: `data:image/png;base64,${png}` },
+  ]
+  const { id } = await openai.responses.create({ model, input: [{ role: 'user', content }] as never })
+  const { output } = await openai.responses.compact({ model, previous_response_id: id })
+  const next = await openai.responses.create({ model, input: [...output, { role: 'user', content: 'on' }] as never })
+  assert.equal(next.status, 'completed')
+})

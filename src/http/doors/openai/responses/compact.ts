@@ -84,7 +84,8 @@ async function compact(services: CompactServices, summarise: Summarise, { princi
   const { text, usage } = await summarise({ tenant, owner, roles }, messages, signal)
   const item = { id: `cmp_${id}_0`, type: 'compaction', encrypted_content: await sealCompaction(services, principal, text) }
   const kept = [
-    ...toConversationItems(id, earlier).filter(({ role }) => role === 'user'),
+    // An image of a stored message cannot be sent again: only its text is left.
+    ...toConversationItems(id, earlier.map(withoutImages)).filter(({ role }) => role === 'user'),
     ...sent.flatMap((message, index) => toKept(message, `msg_${id}~1_${index}`)),
   ]
   return {
@@ -101,6 +102,10 @@ async function earlierMessages(services: CompactServices, principal: Principal, 
   if (!continued) return []
   const { session, messages } = continued
   return (await services.sessionStore.messages(session.tenant, session.key)).filter(({ index }) => index < messages)
+}
+
+function withoutImages({ data: _, ...message }: PlacedMessage): PlacedMessage {
+  return { ...message, data: undefined }
 }
 
 /** Messages of the caller stay as they are, so that they can be sent again. */
