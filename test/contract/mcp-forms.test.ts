@@ -145,6 +145,17 @@ for (const mode of modes) {
     assert.match(JSON.stringify(waiting.content), /https:\/\/pay\.example\/1/)
   })
 
+  test(`MCP: an answer that does not fit the question leaves the call waiting, and ends the request (${mode})`, async (t) => {
+    const desk = await startAskingMcpServer()
+    t.after(() => desk.close())
+    const tool = { name: 'desk', type: 'mcp', config: { url: desk.url, include: ['visit'], elicitation: 'allow' } }
+    const service = await startService(t, { script: says, config: { tools: [tool] } })
+    const answer = (): ElicitResult => ({ action: 'accept', content: { paid: true } })
+    const client = await connect(t, service, { mode, elicitation: { form: {}, url: {} }, answer })
+    const result = await client.callTool(writeToBob, { timeout: 8000 }).catch((error: unknown) => ({ error }))
+    assert.match(JSON.stringify(result), /approval_required|must be absent/)
+  })
+
   test(`MCP: a rejected, a declined and a dismissed form decide as they say (${mode})`, async (t) => {
     const call = { ...callOf('send', { to: 'Bob' }), text: 'One moment.' }
     const { service, sent } = await start(t, { script: [call, { text: 'Not sent.' }, call, { text: 'Not sent either.' }, call] })

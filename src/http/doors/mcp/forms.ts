@@ -4,6 +4,7 @@ import { callerKey } from '../../../access/owner.ts'
 import { accessTo, permits, type Principal } from '../../../access/permissions.ts'
 import { type PendingCall, isQuestionId } from '../../../agent/approval.ts'
 import type { JsonObject } from '../../../agent/messages.ts'
+import { ServiceError } from '../../../errors.ts'
 import { fieldsOf, isObject } from '../../../json/shape.ts'
 import type { Approvals } from '../../../runs/approvals/approvals.ts'
 import { maxReasonCharacters, type RequestedDecision } from '../../../runs/approvals/decisions.ts'
@@ -120,9 +121,11 @@ export function createFormAnswers({ approvals }: { approvals: Pick<Approvals, 'd
         return true
       }
       // A response has no response: who cannot decide any more learns so from the answer of the run.
-      await approvals
-        .decide(principal, form.requestId, decision)
-        .catch((error: unknown) => log.debug({ err: error }, 'an answered form decided nothing'))
+      await approvals.decide(principal, form.requestId, decision).catch((error: unknown) => {
+        log.debug({ err: error }, 'an answered form decided nothing')
+        // An answer that does not fit counts as a dismissed form: the stream must not wait for another answer.
+        if (error instanceof ServiceError && error.code === 'validation') waiting.get(keyOf(principal, String(id)))?.abort()
+      })
       return true
     },
 
