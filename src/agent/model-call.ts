@@ -69,12 +69,12 @@ export async function callModel(
     role: 'assistant',
     text,
     toolCalls: mayCall && requested.length > 0 ? toCalls(requested, options, taint) : [],
-    ...(reasoning ? { reasoning } : {}),
-    ...(vendor && (mayCall || requested.length === 0) ? { vendor } : {}),
-    ...(sources ? { sources } : {}),
-    ...(files && files.artifacts.length > 0 ? { artifacts: files.artifacts } : {}),
-    ...(taint ? { taint } : {}),
   }
+  if (reasoning) message.reasoning = reasoning
+  if (vendor && (mayCall || requested.length === 0)) message.vendor = vendor
+  if (sources) message.sources = sources
+  if (files && files.artifacts.length > 0) message.artifacts = files.artifacts
+  if (taint) message.taint = taint
   for (const held of answer.heldReasoning.splice(0)) void emit(answer.add('reasoning', held))
   if (turn.label !== undefined && faults !== '') void emit(answer.add(turn.label, faults))
   return { message, usage: reply.usage, finish: reply.finish }
@@ -108,7 +108,7 @@ function toRequest(options: LoopOptions, { label, mayCall, isBare }: TurnOptions
   const tools = mayCall ? offers : []
   const trace = options.trace?.modelCall(options.parentCallId)
   const schema = label === 'answer' ? answerSchema : undefined
-  return {
+  const request: ModelRequest = {
     system: schema ? [system, schemaInstructions(schema)].filter((text) => text !== '').join('\n\n') : system,
     messages: messages.some(
       (message) => message.role !== 'user' && (message.role === 'tool' || message.toolCalls.length > 0 || message.text === ''),
@@ -116,11 +116,12 @@ function toRequest(options: LoopOptions, { label, mayCall, isBare }: TurnOptions
       ? fitTranscript(messages, windowTokens)
       : [...messages],
     tools,
-    ...(!mayCall && !isBare && offers.length > 0 && { idleTools: offers }),
-    ...(schema && { responseSchema: schema.schema }),
-    ...(modelOptions && { options: optionsOf(modelOptions, messages, tools) }),
-    ...(trace && { trace }),
   }
+  if (!mayCall && !isBare && offers.length > 0) request.idleTools = offers
+  if (schema) request.responseSchema = schema.schema
+  if (modelOptions) request.options = optionsOf(modelOptions, messages, tools)
+  if (trace) request.trace = trace
+  return request
 }
 
 /** The caller's options for a model call. */

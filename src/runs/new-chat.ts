@@ -17,24 +17,24 @@ export interface NewChat {
   bodyHash: string
   request: ChatRequest
   /** Addresses that are notified when the run waits or has ended. A repeated request adds none. */
-  notifications?: readonly NotificationConfig[]
+  notifications?: readonly NotificationConfig[] | undefined
   /** Checked before anything is stored; references to the checked attachments are added to `request`. */
-  attachments?: RequestedAttachments
+  attachments?: RequestedAttachments | undefined
   onDisconnect: 'cancel' | 'continue'
   /** Measures the run, if the chat starts one, from the arrival of the request. */
   times: PhaseTimes
   /** Present where the chat continues a free session with this number of messages; otherwise `SessionMoved` is thrown. */
-  afterMessages?: number
+  afterMessages?: number | undefined
   /** True where the chat is refused while another run has the session. */
-  rejectsBusy?: true
+  rejectsBusy?: true | undefined
   /** Absent: the run is kept. */
-  unstored?: Unstored
+  unstored?: Unstored | undefined
   /** Position of the chat in the HTTP request, for the `loc` of validation errors. */
   at: Fault['loc']
   /** Position of the schema of the answer; default: `response_schema` of the chat. */
-  schemaLoc?: Fault['loc']
+  schemaLoc?: Fault['loc'] | undefined
   /** Position of a field of a client tool; default: in `client_tools` of the chat. */
-  toolLoc?: ToolLoc
+  toolLoc?: ToolLoc | undefined
 }
 
 /** The position of a field of a client tool in an HTTP request. */

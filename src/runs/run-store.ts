@@ -222,17 +222,17 @@ export interface NewRun extends RunKey {
   /** The messages of the request, the human message last. A session that has messages gets only the last message. */
   messages: readonly NewMessage[]
   /** Images of the human message, in the order of the references. */
-  images?: readonly Image[]
+  images?: readonly Image[] | undefined
   /** Files of the human message, in the order of the references. */
-  files?: readonly Image[]
-  event?: NewEvent
+  files?: readonly Image[] | undefined
+  event?: NewEvent | undefined
   /** Addresses that are notified when the run waits or has ended. */
-  notifications?: readonly NotificationConfig[]
+  notifications?: readonly NotificationConfig[] | undefined
   /** Number of messages, at least 1, that the session must have, without another run. Absent: any. */
-  afterMessages?: number
+  afterMessages?: number | undefined
   /** True where the run is refused while another run has the session. */
-  rejectsBusy?: true
-  unstored?: Unstored
+  rejectsBusy?: true | undefined
+  unstored?: Unstored | undefined
   /** For the first model call. A store may begin the run without the reservation, and does so where an account cannot pay. */
   reservation?: Reservation | undefined
 }

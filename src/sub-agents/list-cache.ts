@@ -7,7 +7,8 @@ const maxOwners = 10_000
  * A cache of one list per owner, read once and kept until a change: most callers have no list, and every chat asks.
  */
 interface ListCache<T> {
-  get(caller: Owner): Promise<readonly T[]>
+  /** At once where the list is in the cache. */
+  get(caller: Owner): Promise<readonly T[]> | readonly T[]
   /** Called after a change is stored. */
   invalidate(caller: Owner): void
 }
@@ -26,17 +27,21 @@ export function createListCache<T>(
 ): ListCache<T> {
   const lists = new Map<string, CachedList<T>>()
   let changes = 0
+
+  async function load(caller: Owner, key: string): Promise<readonly T[]> {
+    const changesBefore = changes
+    const readAt = now()
+    const list = await read(caller)
+    // A list that was read during a change may be outdated.
+    if (changes === changesBefore && isCacheable(list)) keep(lists, key, { list, until: readAt + maxAgeMs })
+    return list
+  }
+
   return {
-    async get(caller) {
+    get(caller) {
       const key = callerKey(caller)
       const cached = lists.get(key)
-      if (cached && (cached.until === Infinity || now() < cached.until)) return cached.list
-      const changesBefore = changes
-      const readAt = now()
-      const list = await read(caller)
-      // A list that was read during a change may be outdated.
-      if (changes === changesBefore && isCacheable(list)) keep(lists, key, { list, until: readAt + maxAgeMs })
-      return list
+      return cached && (cached.until === Infinity || now() < cached.until) ? cached.list : load(caller, key)
     },
     invalidate(caller) {
       changes++

@@ -25,7 +25,7 @@ export interface SubAgents {
    * Like `list`, for a run: with a shared store an empty list is cached for a moment, because most callers have no
    * sub-agents.
    */
-  listForRun(caller: Owner): Promise<readonly SubAgent[]>
+  listForRun(caller: Owner): Promise<readonly SubAgent[]> | readonly SubAgent[]
   /** Throws `not_found`, also for another caller's sub-agent. */
   find(caller: Owner, id: string): Promise<SubAgent>
   /** Throws `validation` for an unknown tool, `sub_agent_exists`, `sub_agent_limit`. `acting`: a caller, where no run acts. */
@@ -48,7 +48,7 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
   const { agent, isShared, bus, now, newId } = deps
   // Changes by other processes arrive over the bus, and by expiry of the cache, because messages may get lost.
   const cache = createListCache((caller) => deps.store.list(caller), isShared ? { isCacheable: isEmpty, maxAgeMs: emptyListMs, now } : {})
-  const list = isShared ? deps.store.list : cache.get
+  const list = isShared ? deps.store.list : async (caller: Owner) => cache.get(caller)
   bus.subscribe('sub_agent', cache.invalidate)
   const store = forgetting(deps.store, cache.invalidate)
   const work = createSubAgentWork({ ...deps, store, heartbeatMs: isShared ? heartbeatMs : undefined })

@@ -40,12 +40,13 @@ export async function execute(
   let error: ErrorBody | undefined
   try {
     if (run.agent.tools.settling() || run.request.filters.length > 0) await requireTools(run)
-    // Memories are read in parallel with the history. Most callers have no memories and do not wait.
+    // Memories and sub-agents are read in parallel with the history. Most callers have neither, and do not wait.
     const recalling = deps.recall(run)
-    const [, subAgents] = await Promise.all([
-      loadProgress(run, progress, deps),
-      run.times.during('store', () => deps.subAgents.listForRun(run.key)),
-    ])
+    const listing = deps.subAgents.listForRun(run.key)
+    const [, subAgents] =
+      listing instanceof Promise
+        ? await Promise.all([loadProgress(run, progress, deps), run.times.during('store', () => listing)])
+        : [await loadProgress(run, progress, deps), listing]
     recordHolder(run, turn, begunAt, deps)
     const memories = recalling && (await run.times.during('store', () => recalling))
     run.trace.show(showsMore(run, turn, memories, subAgents) ? toShown(run, progress, memories, subAgents) : undefined)

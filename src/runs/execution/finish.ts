@@ -5,7 +5,7 @@ import { planningOf } from '../../agent/plan.ts'
 import { toErrorBody, type ErrorBody } from '../../errors.ts'
 import { ownResultImages } from '../attachments/result-images.ts'
 import { callbackJob } from '../callbacks/callbacks.ts'
-import { toCompact } from '../log/compact-log.ts'
+import { type CompactLog, toCompact } from '../log/compact-log.ts'
 import type { ExecutionPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
@@ -27,7 +27,7 @@ import type { Agent } from '../../configuration/agent.ts'
 import { costOf } from '../../configuration/model-schema.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { maxDurations, type ToolUse } from '../reports/series.ts'
-import type { UsageEntry } from '../../sessions/message.ts'
+import type { MessageData, UsageEntry } from '../../sessions/message.ts'
 
 /** Stores the end of a run, then appends the `end` event to the log. Resolves to the next run in the session queue. */
 export async function finish(
@@ -93,7 +93,8 @@ export class EndNotStored extends Error {
 function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: number, deps: ExecutionPorts): EndedRun {
   const { agent, log, request } = run
   const { turn, usage, steps } = progress
-  const events = [...log.events, end]
+  const events = log.events.slice()
+  events.push(end)
   const model = usage.models.at(-1)?.model ?? agent.model.name
   const message = end.error ? undefined : toAiMessage(run, progress, { events, end, model, endedAt })
   const costs = end.usage.filter(({ unit }) => unit === 'USD')
@@ -109,15 +110,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: nu
     latencyMs: run.elapsedMs(endedAt),
     endedAt,
     error: end.error,
-    log: {
-      input: run.input,
-      events: toCompact(events),
-      ...(log.restoredAt === undefined ? {} : { restoredAt: log.restoredAt }),
-      ...(request.callbackLinks ? { callbackLinks: true } : {}),
-      ...(request.echo ? { echo: request.echo } : {}),
-      ...(request.responseSchema ? { hasSchema: true } : {}),
-      trace: run.trace.all(),
-    },
+    log: toLog(run, events),
     message,
     messageCount: turn.messageCount + (message ? 1 : 0),
     checkpointId: deps.newId(),
@@ -132,6 +125,15 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: nu
     // Where the checkpoints could not be read, the ledger knows whether calls are open.
     acts: (progress.openCalls?.size ?? 0) > 0 || (run.fence > 1 && !progress.isRestored) ? actsAtEnd(run, deps) : undefined,
   }
+}
+
+function toLog({ input, log, request, trace }: LiveRun, events: readonly LoggedEvent[]): CompactLog {
+  const stored: CompactLog = { input, events: toCompact(events), trace: trace.all() }
+  if (log.restoredAt !== undefined) stored.restoredAt = log.restoredAt
+  if (request.callbackLinks) stored.callbackLinks = true
+  if (request.echo) stored.echo = request.echo
+  if (request.responseSchema) stored.hasSchema = true
+  return stored
 }
 
 interface Ended {
@@ -165,19 +167,17 @@ function toAiMessage(run: LiveRun, progress: Progress, { events, end, model, end
   const transcript = hasPlan ? undefined : toStoredTranscript(complete)
   const planning = hasPlan ? planningOf(whole.messages) : []
   const thoughts = part.thoughts.filter((step) => step.subAgent === undefined)
-  const data = {
-    requestId: key.requestId,
-    model,
-    ...(request.filters.length > 0 ? { hints: hintNames(request.filters) } : {}),
-    ...(end ? { finishReason: end.reason, usage: end.usage } : {}),
-    ...(steps.length > 0 ? { steps: steps.map(toAnswerStep) } : {}),
-    ...(artifacts.length > 0 ? { artifacts: [...artifacts] } : {}),
-    ...(thoughts.length > 0 ? { reasoning: thoughts.map(({ log }) => log) } : {}),
-    ...(end && planning.length > 0 ? { planning } : {}),
-    ...(end?.citations ? { citations: end.citations } : {}),
-    ...(transcript ? { transcript } : {}),
-    ...(progress.containment ? { taint: taintOfRun(run, progress) } : {}),
-  }
+  const data: MessageData = { requestId: key.requestId, model }
+  if (request.filters.length > 0) data.hints = hintNames(request.filters)
+  if (end) Object.assign(data, { finishReason: end.reason, usage: end.usage })
+  if (steps.length > 0) data.steps = steps.map(toAnswerStep)
+  if (artifacts.length > 0) data.artifacts = [...artifacts]
+  if (thoughts.length > 0) data.reasoning = thoughts.map(({ log }) => log)
+  if (end && planning.length > 0) data.planning = planning
+  if (end?.citations) data.citations = end.citations
+  if (transcript) data.transcript = transcript
+  const taint = progress.containment && taintOfRun(run, progress)
+  if (taint) data.taint = taint
   return { role: 'ai', content, createdAt: endedAt, data }
 }
 
@@ -281,7 +281,7 @@ export function artifactsOf({ steps, messages, ownFrom, nested }: Progress): Art
 
 /** Usage of a run: tokens per model, seconds per tool, and USD where prices are known. */
 export function toUsage(calls: readonly ModelUsage[], steps: readonly Step[], { config, findPrices }: Priced): UsageEntry[] {
-  const ofModels = [...Map.groupBy(calls, ({ model }) => model)].flatMap(([model, ofModel]) => {
+  const ofModels = byModel(calls).flatMap(([model, ofModel]) => {
     const { input, output, cachedInput, cacheWrite, reasoning } = ofModel.reduce(addUsage)
     const details = { input, output, cached_input: cachedInput, ...(cacheWrite && { cache_write: cacheWrite }), reasoning }
     const tokens: UsageEntry = { costAttribute: model, usage: input + output, unit: 'tokens', details }
@@ -294,6 +294,11 @@ export function toUsage(calls: readonly ModelUsage[], steps: readonly Step[], { 
     return [tokens, { costAttribute: model, usage: costs.reduce((sum, cost) => sum + cost), unit: 'USD' } satisfies UsageEntry]
   })
   return steps.length === 0 ? ofModels : [...ofModels, ...toolUsage(steps), ...toolCosts(steps, config.tools)]
+}
+
+/** Most runs call one model once. */
+function byModel(calls: readonly ModelUsage[]): [model: string, calls: readonly ModelUsage[]][] {
+  return calls.length === 1 ? [[calls[0]!.model, calls]] : [...Map.groupBy(calls, ({ model }) => model)]
 }
 
 interface Priced extends Pick<Agent, 'findPrices'> {

@@ -25,6 +25,7 @@ import { fitName, nameTools } from '../../agent/tool-names.ts'
 import { toPolicy } from '../../configuration/containment-schema.ts'
 import type { WorkflowType } from '../../configuration/schema.ts'
 import { createSubAgentTools } from '../../sub-agents/own-tools.ts'
+import type { ParentRun } from '../../sub-agents/delegate.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import { toAnswerSchema } from './answer-schema.ts'
 import { isDown } from '../intake/checks.ts'
@@ -159,6 +160,9 @@ export function addMemories(progress: Progress, memories: RecalledMemories | und
   messages[ownFrom - 1] = { ...question, text: memories.text + question.text, parts }
 }
 
+/** Options that the agent of a run shares with its sub-agents. */
+type SharedOptions = ParentRun['common'] & Pick<LoopOptions, 'meter' | 'suspensionOf'>
+
 /** What the agent of a run is given: the model, the tools, the transcript, and the ports of a run. */
 export function agentOptions(
   run: LiveRun,
@@ -177,12 +181,8 @@ export function agentOptions(
   // Most runs keep no artifacts and show no images of tools.
   let keep: KeepArtifact | undefined
   let show: ShowImage | undefined
-  const common = {
+  const common: SharedOptions = {
     trace: run.trace.over(tracer, now),
-    ...(run.meter && { meter: run.meter }),
-    ...(progress.containment && { containment: progress.containment }),
-    ...(agent.skills && { hasSkills: true }),
-    ...(pace && { pace }),
     headers: request.headers,
     filters: request.filters,
     caller: { tenant: key.tenant, owner: key.owner },
@@ -204,6 +204,10 @@ export function agentOptions(
     now,
     newId,
   }
+  if (run.meter) common.meter = run.meter
+  if (progress.containment) common.containment = progress.containment
+  if (agent.skills) common.hasSkills = true
+  if (pace) common.pace = pace
   const surroundings = {
     common,
     caller: key,
@@ -221,39 +225,33 @@ export function agentOptions(
     if (current !== ofSubAgents) all = [...tools, ...(ofSubAgents = current), ...progress.clientTools]
     return all
   }
-  return {
+  const options: LoopOptions = {
     ...common,
     workflow:
       (progress.messages.length > progress.ownFrom ? workflowBegun(progress) : config.workflow_type) === 'plan_execute'
         ? planExecute
         : react,
     model,
-    ...(request.modelOptions && { modelOptions: request.modelOptions }),
     system: progress.system,
     messages: progress.messages,
-    ...(configured.length > maxOffered
-      ? offerTools({
-          tools: allTools,
-          findable: configured,
-          filters: request.filters,
-          question: run.input,
-          search: agent.tools.search,
-          find: agent.tools.find,
-        })
-      : { tools: allTools }),
+    tools: allTools,
     answerSchema: request.responseSchema
       ? toAnswerSchema(request.responseSchema, config.limits.max_schema_repairs, (...answer) => schemas.faultsOf('answer', ...answer, key))
       : undefined,
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
-    ...(progress.containment?.policy.stripsImages && {
-      imageHosts: [new URL(publicUrl()).host, ...progress.containment.policy.outboundHosts],
-    }),
     inbox: run.inbox,
     takeMessages: () => takeMessages(run, store),
     earlierMessages: (callId) => progress.nested.flatMap((entry) => (entry.callId === callId ? [entry.message] : [])),
     signal,
   }
+  if (request.modelOptions) options.modelOptions = request.modelOptions
+  const policy = progress.containment?.policy
+  if (policy?.stripsImages) options.imageHosts = [new URL(publicUrl()).host, ...policy.outboundHosts]
+  if (configured.length <= maxOffered) return options
+  const { filters } = request
+  const { search, find } = agent.tools
+  return { ...options, ...offerTools({ tools: allTools, findable: configured, filters, question: run.input, search, find }) }
 }
 
 /** The messages that wait for the run, in order. Messages for the time behind the answer begin the next run. */

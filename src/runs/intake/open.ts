@@ -223,7 +223,9 @@ export function createToNewRun({ attachments, budgets, intake, holder, now, newI
     const { operation, bodyHash, onDisconnect, times } = chat
     const run = new LiveRun({ key, sessionId, operation, bodyHash, request, agent, onDisconnect, fence: 1, times })
     const newRun: NewRun = {
-      ...key,
+      tenant: key.tenant,
+      owner: key.owner,
+      requestId: key.requestId,
       sessionId,
       operation,
       bodyHash,
@@ -238,13 +240,14 @@ export function createToNewRun({ attachments, budgets, intake, holder, now, newI
       input: run.input.slice(0, maxInputCharacters).toWellFormed(),
       now: now(),
       messages: toNewMessages(request, key.requestId, now()),
-      ...(checked ? { images: checked.pictures, files: checked.fileBytes } : {}),
-      ...(event ? { event } : {}),
-      ...(chat.notifications ? { notifications: chat.notifications } : {}),
-      ...(chat.afterMessages === undefined ? {} : { afterMessages: chat.afterMessages }),
-      ...(chat.rejectsBusy ? { rejectsBusy: true } : {}),
-      ...(chat.unstored ? { unstored: chat.unstored } : {}),
-      ...(agent.config.budgets && !event ? { reservation: budgets.reserveAhead(payerOf(chat, target), agent) } : {}),
+      images: checked?.pictures,
+      files: checked?.fileBytes,
+      event,
+      notifications: chat.notifications,
+      afterMessages: chat.afterMessages,
+      rejectsBusy: chat.rejectsBusy,
+      unstored: chat.unstored,
+      reservation: agent.config.budgets && !event ? budgets.reserveAhead(payerOf(chat, target), agent) : undefined,
     }
     return { run, newRun }
   }

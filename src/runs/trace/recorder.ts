@@ -99,23 +99,30 @@ export class TraceRecorder {
   endTurn({ usage, finish, message, startedAt, endedAt }: TurnEvent, callId?: string): void {
     const begun = this.open.get(callId) ?? this.add(callId, startedAt)
     this.open.delete(callId)
-    const { attempts = [], ...record } = begun
+    const { attempts = [] } = begun
     const prices = this.options.agent.findPrices(usage.model, usage.place)
     const cost = prices && costOf(usage, prices)
     const isUnread = callId !== undefined || this.isPlanning
     const reply =
       isUnread || message.toolCalls.length > 0 || message.sources || message.artifacts ? this.toReply(message, isUnread) : undefined
-    this.complete.push({
-      ...record,
+    const { n, from, firstTextAt } = begun
+    const record: ModelRecord = {
+      type: 'model',
+      n,
+      from,
+      startedAt: begun.startedAt,
       to: this.options.log.events.length,
       endedAt,
-      ...(attempts.length > 1 || attempts[0]?.held ? { attempts } : {}),
       usage,
       finish,
-      ...(cost === undefined ? {} : { cost }),
-      ...(message.toolCalls.length > 0 ? { calls: message.toolCalls.map(({ id }) => id) } : {}),
-      ...(reply ? { reply } : {}),
-    })
+    }
+    if (callId !== undefined) record.callId = callId
+    if (firstTextAt !== undefined) record.firstTextAt = firstTextAt
+    if (attempts.length > 1 || attempts[0]?.held) record.attempts = attempts
+    if (cost !== undefined) record.cost = cost
+    if (message.toolCalls.length > 0) record.calls = message.toolCalls.map(({ id }) => id)
+    if (reply) record.reply = reply
+    this.complete.push(record)
   }
 
   private toReply({ text, toolCalls, sources, artifacts }: AssistantMessage, isUnread: boolean): ReplyRecord | undefined {

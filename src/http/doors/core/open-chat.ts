@@ -2,7 +2,7 @@ import type { CurrentAgent } from '../../../configuration/agent.ts'
 import type { OnSession } from '../../../runs/intake/open.ts'
 import type { ChatEvent } from '../../../runs/ownership/async-runs.ts'
 import type { Runs } from '../../../runs/runs.ts'
-import type { Operation, ChatMessage, Unstored } from '../../../runs/run.ts'
+import type { ChatRequest, Operation, ChatMessage, Unstored } from '../../../runs/run.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { openForReply, type Exchange, type OpenChat, type Opening, type ReaderServices } from '../../reader.ts'
 import { isId, setSessionId, contextHeaders, traceparentOf } from '../../server/request-headers.ts'
@@ -178,35 +178,32 @@ export function toNewChat(
     echo: echo && { ...echo, created: undefined },
     ...(attachments && digestOf(attachments)),
   }
+  const content: ChatRequest = { messages, filters, headers: contextHeaders(request) }
+  if (continuation) content.continuation = continuation
+  if (responseSchema !== undefined) content.responseSchema = responseSchema
+  if (instructions !== undefined) content.instructions = instructions
+  if (clientTools) content.clientTools = clientTools
+  if (clientTools && source.hasShortWait) content.hasShortWait = true
+  if (modelOptions) content.modelOptions = modelOptions
+  if (echo) content.echo = echo
+  if (body.auto_memory_retain) content.retain = true
+  if (traceparent !== undefined) content.traceparent = traceparent
   return {
     requestId: request.id,
     sessionId,
     newSessionId: request.sessionId,
     operation,
     bodyHash: hashOf(identity, at),
-    request: {
-      messages,
-      ...(continuation && { continuation }),
-      filters,
-      headers: contextHeaders(request),
-      ...(responseSchema !== undefined && { responseSchema }),
-      ...(instructions !== undefined && { instructions }),
-      ...(clientTools && { clientTools }),
-      ...(clientTools && source.hasShortWait && { hasShortWait: true }),
-      ...(modelOptions && { modelOptions }),
-      ...(echo && { echo }),
-      ...(body.auto_memory_retain && { retain: true }),
-      ...(traceparent !== undefined && { traceparent }),
-    },
-    ...(attachments ? { attachments } : {}),
+    request: content,
+    attachments,
     onDisconnect,
     times: timesOfNewRun(request),
-    ...(afterMessages === undefined ? {} : { afterMessages }),
-    ...(body.on_busy === 'reject' ? { rejectsBusy: true } : {}),
-    ...(unstored ? { unstored } : {}),
+    afterMessages,
+    rejectsBusy: body.on_busy === 'reject' ? true : undefined,
+    unstored,
     at,
-    ...(toolLoc ? { toolLoc } : {}),
-    ...(schemaAt ? { schemaLoc: schemaAt } : {}),
+    toolLoc,
+    schemaLoc: schemaAt,
   }
 }
 
