@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { describePins, pinLoad, pins, residentMb, start, type Part } from './processes.ts'
 import { number, printTable, type Figure } from './report.ts'
+import { allocation } from './scenarios/allocation.ts'
 import { audit, budgets } from './scenarios/paired.ts'
 import { lists } from './scenarios/lists.ts'
 import { postgres } from './scenarios/postgres.ts'
@@ -39,6 +40,7 @@ const scenarios: Record<string, Scenario> = {
   'first-token': { title: 'First token', run: withService([], firstToken) },
   chats: { title: 'JSON chats of 8 tokens', run: withService([], chats) },
   writes: { title: 'Writes of a chat alone', run: withService([], writes) },
+  allocation: { title: 'Allocated memory', sides: ['', 'service'], run: allocation },
   streams: { title: 'Streams', run: withService([], streams) },
   'slow-streams': {
     title: 'Slow streams',

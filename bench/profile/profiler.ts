@@ -18,10 +18,29 @@ export interface CpuProfile {
 export interface Profiler {
   start(): Promise<void>
   stop(): Promise<CpuProfile>
+  /** Begins to count what is allocated on the heap. */
+  startHeap(): Promise<void>
+  /** Bytes that were allocated since `startHeap`, from a sample every 32 KB. */
+  stopHeap(): Promise<number>
   close(): void
 }
 
 const sampleUs = 500
+const heapSampling = {
+  samplingInterval: 32_768,
+  includeObjectsCollectedByMajorGC: true,
+  includeObjectsCollectedByMinorGC: true,
+}
+
+/** A function of a heap profile, with the functions that it has called. */
+interface HeapNode {
+  selfSize: number
+  children: HeapNode[]
+}
+
+function sizeOf({ selfSize, children }: HeapNode): number {
+  return children.reduce((sum, child) => sum + sizeOf(child), selfSize)
+}
 
 /** Environment of a process that `connectProfiler` can profile. */
 export const profilerEnv = { NODE_OPTIONS: '--inspect=127.0.0.1:0' }
@@ -50,6 +69,8 @@ export async function connectProfiler(logFile: string): Promise<Profiler> {
   return {
     start: async () => void (await call('Profiler.start')),
     stop: async () => ((await call('Profiler.stop')) as { profile: CpuProfile }).profile,
+    startHeap: async () => void (await call('HeapProfiler.startSampling', heapSampling)),
+    stopHeap: async () => sizeOf(((await call('HeapProfiler.stopSampling')) as { profile: { head: HeapNode } }).profile.head),
     close: () => socket.close(),
   }
 }
