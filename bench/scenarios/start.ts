@@ -1,22 +1,24 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { number, type Figure } from '../report.ts'
-import { allCores, processTree, residentMb, start, threadsCpuMs } from '../processes.ts'
-import { freePort, makeFolder, settingsOf } from '../service.ts'
-import { quantile } from '../sides.ts'
+import { allCores, processTree, residentMb, start, threadsCpuMs, type Part } from '../processes.ts'
+import { freePort, makeFolder, settingsOf, writeAgent } from '../service.ts'
+import { connectTo, quantile, serviceSide } from '../sides.ts'
 
 const pairs = 11
 const idleMs = 5000
 const maxRatio = 4
 const maxMemoryMb = 130
+const maxFirstChatMs = 300
 
 /**
  * Starts of the built service, as an installed package runs it, with the sample agent on the embedded database. Each start is paired with
  * one of a bare `node:http` server, so that other load on the machine affects both.
  */
-export async function starts(): Promise<Figure[]> {
+export async function starts({ model }: { model: Part }): Promise<Figure[]> {
   const { folder, remove } = await makeFolder()
   try {
     const first = await startService(folder)
@@ -35,6 +37,7 @@ export async function starts(): Promise<Figure[]> {
       compareMemory('memory after 5 s', service, ({ memoryMb }) => memoryMb),
       compareMemory('  with child processes', service, ({ treeMb }) => treeMb),
       { label: '  child processes', service: number(median(service, ({ children }) => children)) },
+      await compareFirstChats(model),
     ]
   } finally {
     await remove()
@@ -76,6 +79,47 @@ async function measureStart(args: string[], options: Parameters<typeof start>[2]
   await part.stop()
   const treeMb = memories.reduce((sum, mb) => sum + mb, 0)
   return { readyMs, cpuMs, memoryMb: memories[0] ?? NaN, treeMb, children: memories.length - 1 }
+}
+
+/** The first chat after a start, with a call of a module tool: the process of the module starts while the service does. */
+async function compareFirstChats(model: Part): Promise<Figure> {
+  const { folder, remove } = await makeFolder()
+  try {
+    const tool = { name: 'current_time', type: 'module', config: { path: 'time.ts' } }
+    await writeAgent(folder, Number(model.firstLine), [], { tools: [tool] })
+    await writeFile(path.join(folder, 'time.ts'), moduleText)
+    await firstChatMs(folder)
+    const times = []
+    for (let pair = 0; pair < pairs; pair++) times.push(await firstChatMs(folder))
+    const ms = quantile(times, 0.5)
+    const service = number(ms, 'ms')
+    return { label: 'first chat, with a module tool', service, aim: `<= ${maxFirstChatMs} ms`, isMet: ms <= maxFirstChatMs }
+  } finally {
+    await remove()
+  }
+}
+
+const moduleText = `export default {
+  description: 'Returns the time.',
+  effect: 'read',
+  schema: { type: 'object', properties: {} },
+  execute: async (): Promise<object> => ({ now: new Date().toISOString() }),
+}
+`
+
+/** Milliseconds of a chat that is sent as soon as the service is ready. */
+async function firstChatMs(folder: string): Promise<number> {
+  const port = await freePort()
+  const env = { ...settingsOf(folder), PORT: String(port) }
+  const part = await start('service', [bin, 'serve', '--init'], { core: allCores, env, cwd: folder, logFile: path.join(folder, 'log') })
+  while (!(await isReady(port))) await sleep(pollMs)
+  const key = (await readFile(path.join(folder, 'data/admin.key'), 'utf8')).trim()
+  const side = serviceSide({ part, port, key })
+  const [client] = connectTo(side, side.json.end, 1)
+  const { sentAt, endedAt } = await client!.send(side.json.request('bench:tools 1'))
+  client!.close()
+  await part.stop()
+  return endedAt - sentAt
 }
 
 const pollMs = 2
