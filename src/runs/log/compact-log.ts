@@ -77,8 +77,8 @@ export function fromCompact(compact: CompactLog['events']): LoggedEvent[] {
 
 /** Events of a pack. Smaller packs take more memory, larger ones more time for a reader that is behind. */
 const eventsPerPack = 16
-/** Events that stay uncompacted, for readers that keep up. */
-const maxRecent = 16
+/** Events that stay uncompacted, for readers that keep up: the last four at least. */
+const maxRecent = 20
 
 interface Pack {
   events: CompactLog['events']
