@@ -45,6 +45,8 @@ export class Client {
   private answer: TimedAnswer = { sentAt: 0, tokenAt: undefined, endedAt: 0, text: '' }
   private keepsText = false
   private token: string | undefined
+  private gapsMs: number[] | undefined
+  private receivedAt = 0
   private resolve: ((answer: TimedAnswer) => void) | undefined
   private reject: ((error: Error) => void) | undefined
 
@@ -56,9 +58,16 @@ export class Client {
     this.socket.on('close', () => this.reject?.(new Error('The connection was closed.')))
   }
 
-  /** Sends one request. `keepText` keeps the answer's text; `token` is the text of a token, and sets `tokenAt` at its first occurrence. */
-  send(request: Buffer, { keepText = false, token }: { keepText?: boolean; token?: string } = {}): Promise<TimedAnswer> {
+  /**
+   * Sends one request. `keepText` keeps the answer's text; `token` is the text of a token, and sets `tokenAt` at its first occurrence. The times
+   * between two reads are added to `gapsMs`.
+   */
+  send(
+    request: Buffer,
+    { keepText = false, token, gapsMs }: { keepText?: boolean; token?: string; gapsMs?: number[] } = {},
+  ): Promise<TimedAnswer> {
     this.readBytes = 0
+    this.gapsMs = gapsMs
     this.tailFilled = 0
     this.keepsText = keepText || token !== undefined
     this.token = token
@@ -77,6 +86,7 @@ export class Client {
 
   private receive(bytes: Buffer): void {
     if (this.readBytes === 0 && !this.readHead(bytes)) return
+    if (this.gapsMs) this.addGap(this.gapsMs)
     this.readBytes += bytes.length
     if (this.keepsText) this.answer.text += bytes.toString('latin1')
     if (this.token !== undefined && this.answer.tokenAt === undefined && this.answer.text.includes(this.token)) {
@@ -85,6 +95,12 @@ export class Client {
     this.keepTail(bytes)
     const isOver = this.length === undefined ? this.tailText(lastChunk.length) === lastChunk : this.readBytes >= this.length
     if (isOver) this.finish()
+  }
+
+  private addGap(gapsMs: number[]): void {
+    const now = performance.now()
+    if (this.readBytes > 0) gapsMs.push(now - this.receivedAt)
+    this.receivedAt = now
   }
 
   private readHead(bytes: Buffer): boolean {
