@@ -6,7 +6,11 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pins, start, type Part } from './processes.ts'
 
-export const main = fileURLToPath(new URL('../scripts/sources.mjs', import.meta.url))
+const toProgram = (file: string) => ['--max-semi-space-size=8', fileURLToPath(new URL(file, import.meta.url))]
+
+/** The built program, with the flag of its first line; and the program from its sources, whose functions have files of their own. */
+export const program = toProgram('../bin/agent-core.mjs')
+export const sources = toProgram('../scripts/sources.mjs')
 
 export interface StartedService {
   part: Part
@@ -46,17 +50,22 @@ export interface ServiceOptions {
   core?: string | undefined
   /** Environment variables in addition to `settingsOf`. */
   env?: NodeJS.ProcessEnv
+  /** Default: the built program. */
+  args?: readonly string[]
 }
 
 /** Starts the service with its data in `folder`, and with the default logging and commit settings. */
-export async function startService(folder: string, { core = pins?.measured, env: extraEnv }: ServiceOptions = {}): Promise<StartedService> {
+export async function startService(
+  folder: string,
+  { core = pins?.measured, env: extraEnv, args = program }: ServiceOptions = {},
+): Promise<StartedService> {
   const port = await freePort()
   const env = {
     PORT: String(port),
     ...settingsOf(folder),
     ...extraEnv,
   }
-  const part = await start('service', [main, 'serve', '--init'], { core, env, cwd: folder, logFile: path.join(folder, 'log') })
+  const part = await start('service', [...args, 'serve', '--init'], { core, env, cwd: folder, logFile: path.join(folder, 'log') })
   await untilOk(`http://127.0.0.1:${port}/health`, {}, folder)
   const key = (await readFile(path.join(folder, 'data', 'admin.key'), 'utf8')).trim()
   return { part, port, key }

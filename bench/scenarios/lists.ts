@@ -6,7 +6,7 @@ import { residentMb } from '../processes.ts'
 import { number, type Figure } from '../report.ts'
 import { fillPostgres, fillSqlite } from '../rows.ts'
 import type { RowCounts } from '../row-values.ts'
-import { main, makeFolder, settingsOf, startService, untilToolsReady, writeAgent, type StartedService } from '../service.ts'
+import { makeFolder, program, settingsOf, startService, untilToolsReady, writeAgent, type StartedService } from '../service.ts'
 import { quantile } from '../sides.ts'
 import { caller, questionsOf } from './list-questions.ts'
 import { postgresEnv } from './postgres.ts'
@@ -104,7 +104,7 @@ async function onServer(counts: RowCounts): Promise<ListResult> {
 async function ask(folder: string, env: NodeJS.ProcessEnv, counts: RowCounts, now: number): Promise<Omit<ListResult, 'fillMs'>> {
   const create = ['keys', 'create', '--sub', `caller-${caller}`]
   const options = { cwd: folder, env: { ...process.env, ...settingsOf(folder), ...env } }
-  const { stdout } = await promisify(execFile)(process.execPath, [main, ...create], options)
+  const { stdout } = await promisify(execFile)(process.execPath, [...program, ...create], options)
   const service = await startService(folder, { env })
   await untilToolsReady(service)
   const groups = new Map<string, SlowestPage>()

@@ -3,7 +3,7 @@ import { mainThreadMs, pins, threadsCpuMs, type Part } from '../processes.ts'
 import { startPostgres } from '../postgres-server.ts'
 import { layerNames, timesOfLayers } from '../profile/layers.ts'
 import { connectProfiler, profilerEnv, type Profiler } from '../profile/profiler.ts'
-import { makeFolder, startService, untilToolsReady, writeAgent } from '../service.ts'
+import { makeFolder, sources, startService, untilToolsReady, writeAgent } from '../service.ts'
 import { connectTo, expectTokens, measureRound, serviceSide, type Bench, type Side } from '../sides.ts'
 import { postgresEnv } from './postgres.ts'
 
@@ -52,7 +52,7 @@ async function profileService(title: string, model: Part, seconds: number, env: 
   const { folder, remove } = await makeFolder()
   try {
     await writeAgent(folder, Number(model.firstLine), [])
-    const service = await startService(folder, { env: { ...env, ...profilerEnv } })
+    const service = await startService(folder, { env: { ...env, ...profilerEnv }, args: sources })
     await untilToolsReady(service)
     const side = serviceSide(service)
     const bench: Bench = { relay: side, service: side, model, seconds }

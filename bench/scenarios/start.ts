@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { number, type Figure } from '../report.ts'
 import { allCores, processTree, residentMb, start, threadsCpuMs, type Part } from '../processes.ts'
-import { freePort, makeFolder, settingsOf, writeAgent } from '../service.ts'
+import { freePort, makeFolder, program, settingsOf, writeAgent } from '../service.ts'
 import { connectTo, quantile, serviceSide } from '../sides.ts'
 
 const pairs = 11
@@ -55,13 +55,12 @@ interface Start {
   children: number
 }
 
-const bin = fileURLToPath(new URL('../../bin/agent-core.mjs', import.meta.url))
 const bareServer = fileURLToPath(new URL('../bare-server.mjs', import.meta.url))
 
 async function startService(folder: string, waitMs = 0): Promise<Start> {
   const env = { ...settingsOf(folder), PORT: String(await freePort()) }
   const options = { core: allCores, env, cwd: folder, logFile: path.join(folder, 'log') }
-  return measureStart([bin, 'serve', '--init'], options, waitMs)
+  return measureStart([...program, 'serve', '--init'], options, waitMs)
 }
 
 async function startBare(): Promise<Start> {
@@ -111,7 +110,12 @@ const moduleText = `export default {
 async function firstChatMs(folder: string): Promise<number> {
   const port = await freePort()
   const env = { ...settingsOf(folder), PORT: String(port) }
-  const part = await start('service', [bin, 'serve', '--init'], { core: allCores, env, cwd: folder, logFile: path.join(folder, 'log') })
+  const part = await start('service', [...program, 'serve', '--init'], {
+    core: allCores,
+    env,
+    cwd: folder,
+    logFile: path.join(folder, 'log'),
+  })
   while (!(await isReady(port))) await sleep(pollMs)
   const key = (await readFile(path.join(folder, 'data/admin.key'), 'utf8')).trim()
   const side = serviceSide({ part, port, key })
