@@ -115,6 +115,7 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
           return
         case 'step_start':
         case 'instruction':
+        case 'progress':
       }
     },
     ended(run) {

@@ -44,6 +44,7 @@ export class RunSpans implements RunTrace {
         return
       // Model calls have spans of their own: `modelCall`.
       case 'turn':
+      case 'progress':
     }
   }
 

@@ -104,7 +104,7 @@ async function earlierMessages(services: CompactServices, principal: Principal, 
   return (await services.sessionStore.messages(session.tenant, session.key)).filter(({ index }) => index < messages)
 }
 
-function withoutImages({ data: _, ...message }: PlacedMessage): PlacedMessage {
+function withoutImages(message: PlacedMessage): PlacedMessage {
   return { ...message, data: undefined }
 }
 
