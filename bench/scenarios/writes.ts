@@ -5,7 +5,7 @@ import type { Client } from '../load.ts'
 
 const warmUp = 200
 const chats = 640
-const aims = { kb: 35, calls: 22 }
+const aims = { kb: 30, calls: 12 }
 
 /** Counts what the service writes for one chat after another, each in a new session: database, log and sockets. */
 export async function writes({ service }: Bench): Promise<Figure[]> {

@@ -88,27 +88,6 @@ export interface EmbeddedDatabase {
   unit<T>(work: (connection: SyncConnection) => T, options?: UnitOptions<T>): Promise<T>
   /** Like `Scope.read`, without the wait until the commits that a read sees are durable. */
   readonly readCommitted: Connection
-  readonly journal: Journal
-}
-
-/** Changes of chats that are stored, and not in the tables yet. Every statement that names a table of chats finds the changes in the tables. */
-export interface Journal {
-  /** The writing connection, whose statements see the tables without the entries. */
-  readonly connection: SyncConnection
-  /** True if an entry has the name. */
-  has(name: string): boolean
-  isEmpty(): boolean
-  /** Appends an entry within the open transaction. False for an entry that is too long: nothing is changed. */
-  append(entry: JournalEntry): boolean
-  /** Writes the entries to the tables within the open transaction. */
-  write(): void
-  /** Called after a rollback: reads which entries the table has. */
-  reload(): void
-}
-
-export interface JournalEntry {
-  kind: 'begin' | 'end'
-  values: object
 }
 
 /** The connection was lost between a commit and its answer, and the outcome of the commit could not be determined. */
@@ -186,8 +165,6 @@ export interface SyncConnection {
   change(sql: string, parameters: readonly unknown[]): number
   /** Defers changes of the open transaction to its end, or to its next statement by `execute`. */
   defer(changes: Deferred): void
-  /** The number of units that share the open transaction. */
-  readonly units: number
 }
 
 /** Changes that the statements of many units add up. */

@@ -216,9 +216,9 @@ test('series are read from covering indexes, newest first, without a sort', asyn
 
 test('the end of a simple chat writes no entry of the lists of runs', async () => {
   const updates: string[] = []
-  const connection: SyncConnection = { rows: () => [], change: (sql) => updates.push(sql), defer: () => assert.fail(), units: 3 }
+  const connection: SyncConnection = { rows: () => [], change: (sql) => updates.push(sql), defer: () => assert.fail() }
   const byStep = { begin: () => assert.fail(), finish: () => assert.fail() }
-  const chat = createSqliteChat(database.db, { ...database.embedded!, unit: async (work) => work(connection) }, byStep)
+  const chat = createSqliteChat(database.db, { unit: async (work) => work(connection) }, byStep)
   await chat.finish({ ...caller, requestId: 'r' }, 1, endOf({ session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }))
   const end = updates.find((sql) => sql.startsWith('update "runs"'))!
   const indexOf = explainer.prepare(`select name from sqlite_master where type = 'index' and rootpage = ?`)

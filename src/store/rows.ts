@@ -259,12 +259,6 @@ export function toMetrics(tenant: string, ended: EndedRun, row: number): NewMetr
   }
 }
 
-/** Like `toMetrics`, of the row of an ended run. */
-export function metricsOf({ tenant, status, ended_at, prompt_tokens, completion_tokens, total_tokens, latency_ms }: RunEnd): NewMetrics {
-  const hour = hourOf(ended_at ?? 0)
-  return { ...countOf(status), tenant, hour, prompt_tokens, completion_tokens, total_tokens, latency_ms }
-}
-
 export function metricsValues(param: Param<NewMetrics>) {
   const extremes = { min_latency_ms: param('latency_ms'), max_latency_ms: param('latency_ms') }
   return { tenant: param('tenant'), hour: param('hour'), ...paramsOf(param, metricsColumns), ...extremes }

@@ -23,7 +23,7 @@ function record(names: readonly string[]): string {
 export async function createUnreleasedSqlite(dataDir: string, rows = '', last = joinedMigrations.at(-1)!): Promise<void> {
   await (await openSqlite(dataDir)).close()
   const file = new DatabaseSync(path.join(dataDir, 'agent-core.db'))
-  file.exec('drop table journal;' + record(joinedMigrations.slice(0, joinedMigrations.indexOf(last) + 1)) + rows)
+  file.exec(record(joinedMigrations.slice(0, joinedMigrations.indexOf(last) + 1)) + rows)
   file.close()
 }
 

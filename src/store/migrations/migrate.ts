@@ -15,7 +15,6 @@ const migrations: Record<string, () => Promise<Migration>> = {
   '0038-containment': () => import('./0038-containment.ts'),
   '0039-audit': () => import('./0039-audit.ts'),
   '0040-evals': () => import('./0040-evals.ts'),
-  '0041-journal': () => import('./0041-journal.ts'),
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

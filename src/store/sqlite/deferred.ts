@@ -4,9 +4,6 @@ import type { Connection, Deferred, SyncConnection } from '../database.ts'
 export interface UnitConnection extends Connection, SyncConnection {
   /** The deferred changes of the open transaction. */
   readonly pending: Deferred[]
-  units: number
-  /** Called after a rollback of units. */
-  rolledBack(): void
 }
 
 /** Executes the deferred changes, before the end of a transaction or of a savepoint. */

@@ -4,13 +4,11 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { waitForStore } from '../../concurrency/phase-times.ts'
 import { makeDataDir, makePrivate } from './data-dir.ts'
 import { createLedger } from '../audit/ledger.ts'
-import type { Database, Connection, Deferred, Journal } from '../database.ts'
+import type { Database, Connection, Deferred } from '../database.ts'
 import { type UnitConnection, writeDeferred } from './deferred.ts'
 import { tableJobs } from '../jobs/sqlite-jobs.ts'
 import { migrate } from '../migrations/migrate.ts'
-import { applyEntry, namesOf } from '../runs/sqlite-chat-changes.ts'
 import { toStoreError } from './faults.ts'
-import { createJournal, readsChats } from './journal.ts'
 import { busyTimeoutMs, createUnits, retryBusy, createWalSync } from './units.ts'
 import type { Tables } from '../tables.ts'
 import { hasWord, wordFunction } from '../words.ts'
@@ -23,18 +21,12 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   const { writer, migrated } = await openWriter(file)
   const reader = new DatabaseSync(file, { readOnly: true, timeout: busyTimeoutMs })
   reader.function(wordFunction, { deterministic: true }, hasWord)
-  const db: Kysely<Tables> = new Kysely({ dialect: new SqliteDialect({ database: toKysely(reader, (sql) => writeJournalNow(sql)) }) })
+  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
   const wal = createWalSync(writer, `${file}-wal`)
-  const unjournaled = connect(writer)
-  const journal = createJournal(unjournaled, { namesOf, apply: applyEntry(db, unjournaled), writeLater: () => writeJournal() })
-  const units = createUnits(writer, connect(writer, journal), { sync: wal.sync })
-  const writeJournal = () => units.unit(() => journal.write())
-  const writeJournalNow = (sql: string) => journal.isEmpty() || !readsChats(sql) || writeAtOnce(writer, journal)
+  const units = createUnits(writer, connect(writer), { sync: wal.sync })
   const reading = connect(reader)
-  const readNow: Connection['execute'] = async (sql, parameters) => {
-    if (!writeJournalNow(sql)) await writeJournal()
-    return reading.execute<never>(sql, parameters).catch((error: unknown) => Promise.reject(toStoreError(error)))
-  }
+  const readNow: Connection['execute'] = (sql, parameters) =>
+    reading.execute<never>(sql, parameters).catch((error: unknown) => Promise.reject(toStoreError(error)))
   const readCommitted: Connection = { execute: (sql, parameters) => waitForStore(() => readNow<never>(sql, parameters)) }
   const read: Connection = {
     // A result that is returned now may not be lost later.
@@ -52,16 +44,14 @@ export async function openSqlite(dataDir: string): Promise<Database> {
     db,
     isShared: false,
     migrated,
-    embedded: { unit: units.unit, readCommitted, journal },
+    embedded: { unit: units.unit, readCommitted },
     jobs: tableJobs({ db, all: scope }),
     ledger: createLedger(db),
     // SQLite has no row-level security; every query names its tenant.
     forTenant: () => scope,
     ping: async () => void (await read.execute('select 1', [])),
     async close() {
-      if (!journal.isEmpty()) await writeJournal().catch(() => undefined)
       await units.drained()
-      journal.close()
       wal.close()
       reader.close()
       writer.close()
@@ -89,48 +79,22 @@ async function openWriter(file: string): Promise<{ writer: DatabaseSync; migrate
   }
 }
 
-/**
- * False where a unit of work or another process has the database, or the disk fails. The commit needs no sync: the entries are on the disk, and
- * are lost together with the commit never.
- */
-function writeAtOnce(writer: DatabaseSync, journal: Journal): boolean {
-  if (writer.isTransaction) return false
-  try {
-    writer.exec('begin immediate')
-    journal.write()
-    writer.exec('commit')
-    return true
-  } catch {
-    if (writer.isTransaction) writer.exec('rollback')
-    journal.reload()
-    return false
-  }
-}
-
 interface PreparedStatement {
   statement: StatementSync
   hasRows: boolean
-  readsChats: boolean
 }
 
-/**
- * A connection with a cache of prepared statements, because preparing costs more than running. With `journal`, a statement that names a table of
- * chats finds the entries in the tables.
- */
-function connect(database: DatabaseSync, journal?: Journal): UnitConnection {
+/** A connection with a cache of prepared statements, because preparing costs more than running. */
+function connect(database: DatabaseSync): UnitConnection {
   const pending: Deferred[] = []
   const prepared = new Map<string, PreparedStatement>()
   function prepare(sql: string): PreparedStatement {
     const statement = database.prepare(sql)
-    const entry = { statement, hasRows: statement.columns().length > 0, readsChats: readsChats(sql) }
+    const entry = { statement, hasRows: statement.columns().length > 0 }
     if (prepared.size < maxPrepared) prepared.set(sql, entry)
     return entry
   }
-  const find = (sql: string) => {
-    const entry = prepared.get(sql) ?? prepare(sql)
-    if (entry.readsChats) journal?.write()
-    return entry
-  }
+  const find = (sql: string) => prepared.get(sql) ?? prepare(sql)
   return {
     // `async` turns throws into rejections, as with any other database.
     async execute(sql, parameters) {
@@ -144,19 +108,16 @@ function connect(database: DatabaseSync, journal?: Journal): UnitConnection {
     change: (sql, parameters) => Number(find(sql).statement.run(...(parameters as SQLInputValue[])).changes),
     defer: (changes) => void pending.push(changes),
     pending,
-    units: 1,
-    rolledBack: () => journal?.reload(),
   }
 }
 
 /** Limit of cached statements: lists build their SQL per filter, so the number of texts is small, but must be bounded. */
 const maxPrepared = 500
 
-function toKysely(database: DatabaseSync, beforeStatement?: (sql: string) => void) {
+function toKysely(database: DatabaseSync) {
   return {
     close: () => database.close(),
     prepare(sql: string) {
-      beforeStatement?.(sql)
       const statement = database.prepare(sql)
       return {
         reader: statement.columns().length > 0,

@@ -18,8 +18,6 @@ function connect(database: DatabaseSync): UnitConnection {
     change: (sql, parameters) => Number(database.prepare(sql).run(...(parameters as SQLInputValue[])).changes),
     defer: (changes) => void pending.push(changes),
     pending,
-    units: 1,
-    rolledBack: () => undefined,
   }
 }
 

@@ -90,11 +90,9 @@ export function createUnits(database: DatabaseSync, connection: UnitConnection, 
 
   /** Commits the units, and returns the result of each. Rejects when nothing was committed. */
   async function commitAll(group: PendingUnit[], hasSavepoints = false): Promise<unknown[]> {
-    let hasCommitted = false
     try {
       await retryBusy(() => database.exec('begin immediate'), limitMs)
       const results: unknown[] = []
-      connection.units = group.length
       try {
         for (const { work } of group) {
           const result = hasSavepoints ? runUnderSavepoint(database, connection, work) : work(connection)
@@ -106,28 +104,15 @@ export function createUnits(database: DatabaseSync, connection: UnitConnection, 
         if (group.length === 1 || !database.isTransaction) throw error
         database.exec('rollback')
         forgetDeferred(pending)
-        connection.rolledBack()
         // Savepoints cost a fifth of a unit, and are needed only when a unit throws.
-        const results = await commitAll(group, true)
-        hasCommitted = true
-        return results
+        return await commitAll(group, true)
       }
       database.exec('commit')
-      hasCommitted = true
       syncing = sync?.()
       return results
     } finally {
       if (pending.length > 0) forgetDeferred(pending)
-      if (!hasCommitted && database.isOpen) undo()
-    }
-  }
-
-  function undo(): void {
-    if (database.isTransaction) rollBack(database)
-    try {
-      connection.rolledBack()
-    } catch {
-      // The database cannot be read: neither can the next group.
+      if (database.isOpen && database.isTransaction) rollBack(database)
     }
   }
 
@@ -172,7 +157,6 @@ async function runUnderSavepoint(database: DatabaseSync, connection: UnitConnect
     forgetDeferred(connection.pending)
     if (!database.isTransaction) throw error
     database.exec('rollback to unit; release unit')
-    connection.rolledBack()
     return new Undone(error)
   }
 }
