@@ -60,7 +60,7 @@ export interface MeterDeps {
 /** What is held for an attempt. */
 export type Held = Pick<Reservation, 'id' | 'accounts' | 'amount'>
 
-const nothing: Amount = { nanoUsd: 0, tokens: 0 }
+const noAmount: Amount = { nanoUsd: 0, tokens: 0 }
 
 /** The clock of the database, as far as its answers have shown. */
 export class StoreClock {
@@ -105,13 +105,13 @@ export class Meter implements ModelMeter {
     if (this.rejected && request.tools.length > 0) throw this.rejected
     const prices = this.plan.findPrices(model.name, model.place)
     const input = inputTokens(request)
-    const { maxOutputTokens, reasoningTokens: asked = model.reasoningTokens ?? 0 } = request.options ?? {}
+    const { maxOutputTokens, reasoningTokens: askedTokens = model.reasoningTokens ?? 0 } = request.options ?? {}
     const configured = model.maxOutputTokens ?? this.plan.reserveOutputTokens
     const longest = Math.max(mostOutput, configured)
-    const reasoningTokens = Math.min(longest, model.reasoningBeside?.(request.options) ?? asked)
-    const wanted = Math.min(longest, maxOutputTokens ?? configured)
-    const least = Math.min(wanted, leastOutput)
-    let output = wanted
+    const reasoningTokens = Math.min(longest, model.reasoningBeside?.(request.options) ?? askedTokens)
+    const wantedOutput = Math.min(longest, maxOutputTokens ?? configured)
+    const least = Math.min(wantedOutput, leastOutput)
+    let output = wantedOutput
     const most = () => mostOf(input, output + reasoningTokens, prices)
     let held = this.takeAhead(most)
     if (!held) {
@@ -155,8 +155,8 @@ export class Meter implements ModelMeter {
   /** What the next commit settles. Nothing is held ahead from then on. */
   due(): readonly Settlement[] {
     if (this.ahead) {
-      this.deps.keepCost(this.ahead, nothing)
-      this.unsettled = [...this.unsettled, { id: this.ahead.id, cost: nothing }]
+      this.deps.keepCost(this.ahead, noAmount)
+      this.unsettled = [...this.unsettled, { id: this.ahead.id, cost: noAmount }]
       this.ahead = undefined
     }
     return this.unsettled
@@ -174,7 +174,7 @@ export class Meter implements ModelMeter {
     const held = await this.holdAmount({ most: () => amount, least: amount, shrink: () => false })
     return {
       end: (tokens, isFree = false) => {
-        const cost = tokens === undefined ? (isFree ? nothing : amount) : amountOf({ input: tokens, output: 0 }, prices)
+        const cost = tokens === undefined ? (isFree ? noAmount : amount) : amountOf({ input: tokens, output: 0 }, prices)
         this.deps.keepCost(held, cost)
         this.deps.settle({ id: held.id, cost })
       },
@@ -199,7 +199,7 @@ export class Meter implements ModelMeter {
       const reservation = { id, tenant, owner, requestId, fence, holder, accounts, amount, createdAt }
       const reserved = await store.reserve(reservation).catch((error: unknown) => {
         // The answer of the database may be lost after the commit, and the call is not made.
-        this.deps.settle({ id, cost: nothing })
+        this.deps.settle({ id, cost: noAmount })
         throw error
       })
       if ('now' in reserved) {
@@ -267,8 +267,8 @@ function usageOf({ reply, error, input, output, received }: EndedAttempt): Pick<
   if (reply && reply.usage.input > 0) return reply.usage
   if (!reply && error?.isFree) return { input: 0, output: 0 }
   const calls = reply?.toolCalls.reduce((sum, { name, arguments: text }) => sum + name.length + Buffer.byteLength(text), 0) ?? 0
-  const made = Math.min(output, Math.ceil((received + calls) / 2))
-  return { input, output: Math.max(made, reply?.usage.output ?? 0) }
+  const outputTokens = Math.min(output, Math.ceil((received + calls) / 2))
+  return { input, output: Math.max(outputTokens, reply?.usage.output ?? 0) }
 }
 
 interface Wish {

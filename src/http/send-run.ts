@@ -263,10 +263,10 @@ class LogSender implements LogReader {
     if (this.isDraining) return
     try {
       const text = reader.stream.progress(event, received)
-      const taken = text === '' ? undefined : sink.write(text)
-      if (!taken) return
+      const drained = text === '' ? undefined : sink.write(text)
+      if (!drained) return
       this.isDraining = true
-      taken.then(
+      drained.then(
         () => (this.isDraining = false),
         () => sink.destroy(),
       )

@@ -114,8 +114,8 @@ function toSummary(session: SessionRecord): SessionList['sessions'][number] {
 }
 
 function toMessageView({ index, role, content, createdAt, data }: PlacedMessage, position: number): MessageView {
-  const place = index === position ? {} : { message_index: index }
-  const view: MessageView = { ...place, role, content, timestamp: Math.floor(createdAt / 1000) }
+  const placeField = index === position ? {} : { message_index: index }
+  const view: MessageView = { ...placeField, role, content, timestamp: Math.floor(createdAt / 1000) }
   const ofRun = data?.messageId === undefined ? {} : { message_id: data.messageId }
   if (role === 'human') return { ...view, ...ofRun, ...toAttachedViews(data) }
   const thoughts = [...toContext('reasoning', data?.reasoning), ...toContext('planning', data?.planning)]

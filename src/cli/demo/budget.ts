@@ -19,9 +19,9 @@ export function showBudget(terminal: Terminal, options: DemoOptions): Promise<vo
     await configure(toConfig(shop, { budgets, prices, maxOutputTokens: replyTokens }))
     const first = await start()
     say('budget', 'one cent for the whole service', { limit_usd: limitUsd })
-    const held = shop.holdReplies(openCalls)
+    const callsOpen = shop.holdReplies(openCalls)
     const { firstAnswer, answers } = askAll(first, stage)
-    await Promise.race([Promise.all([held, firstAnswer]), answers])
+    await Promise.race([Promise.all([callsOpen, firstAnswer]), answers])
     const second = await killAndStart(first, stage)
     const counts = await answers
     say('answers', `${counts.answered} chats were answered, ${counts.refused} were refused: the budget is used up`, counts)

@@ -33,7 +33,7 @@ export async function openShop(): Promise<Shop> {
   const paid: number[] = []
   let onPaid: (() => void) | undefined
   const bill = { calls: 0, input: 0, output: 0 }
-  let held = { last: 0, onLast() {} }
+  let holding = { last: 0, onLast() {} }
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = await readText(request)
     const body = fieldsOf(parseJson(text))
@@ -42,8 +42,8 @@ export async function openShop(): Promise<Shop> {
       bill.calls++
       bill.input += input
       bill.output += replyTokens
-      if (bill.calls > held.last) return streamReply(response, thinkOf(body['messages']), input)
-      return bill.calls === held.last ? held.onLast() : undefined
+      if (bill.calls > holding.last) return streamReply(response, thinkOf(body['messages']), input)
+      return bill.calls === holding.last ? holding.onLast() : undefined
     }
     const order = Number(request.method === 'POST' ? body['order'] : request.url?.split('/').at(-1))
     if (request.method === 'POST') paid.push(order)
@@ -62,7 +62,7 @@ export async function openShop(): Promise<Shop> {
     paid,
     holdNext: () => new Promise((resolve) => (onPaid = resolve)),
     bill,
-    holdReplies: (count) => new Promise((onLast) => (held = { last: bill.calls + count, onLast })),
+    holdReplies: (count) => new Promise((onLast) => (holding = { last: bill.calls + count, onLast })),
     close() {
       server.close()
       server.closeAllConnections()

@@ -186,8 +186,8 @@ async function isTurnGone(
   { madeBy }: MemorySource,
 ): Promise<boolean> {
   const run = db.selectFrom('runs').select('request_id').where('tenant', '=', tenant).where('owner', '=', owner)
-  const gone = run.where('request_id', '=', madeBy.slice(madeBy.indexOf(' ') + 1)).where('status', '=', 'gone')
-  return (await query(connection, gone)).rows.length > 0
+  const goneRun = run.where('request_id', '=', madeBy.slice(madeBy.indexOf(' ') + 1)).where('status', '=', 'gone')
+  return (await query(connection, goneRun)).rows.length > 0
 }
 
 async function applyChange(

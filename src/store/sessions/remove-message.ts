@@ -28,25 +28,25 @@ export async function removeMessage(
   const lock = ofSession.set({ active_run: sql.ref('active_run') }).returning(['active_run', 'message_count', 'window_start', 'short_name'])
   const state = (await query(connection, lock)).rows[0]
   if (!state || index >= state.message_count) return false
-  const place = { tenant, session: key, idx: index }
+  const messageKey = { tenant, session: key, idx: index }
   const message = (
     await query(
       connection,
       db
         .selectFrom('messages')
         .select(['role', 'content', 'data'])
-        .where((is) => is.and(place)),
+        .where((is) => is.and(messageKey)),
     )
   ).rows[0]
   const data = parseJson<MessageData>(message?.data ?? null) ?? {}
   if (!message || data.deleted) return false
   if (state.active_run !== null) throw new ServiceError('session_busy', `Session ${sessionId} is busy with another request.`)
 
-  const left: MessageData = { deleted: true, ...(data.system !== undefined && { system: data.system }) }
-  const erasure = db.updateTable('messages').set({ content: '', data: json(left) })
+  const tombstone: MessageData = { deleted: true, ...(data.system !== undefined && { system: data.system }) }
+  const erasure = db.updateTable('messages').set({ content: '', data: json(tombstone) })
   await query(
     connection,
-    erasure.where((is) => is.and(place)),
+    erasure.where((is) => is.and(messageKey)),
   )
   const isSummarised = index < state.window_start
   const isNamed = message.role === 'human' && state.short_name === toText(nameOf(message.content))
@@ -122,12 +122,12 @@ async function removeMedia(
     if (files) await query(connection, media.where('n', '>=', firstQuestionFile).where('n', '<', firstResultImage))
     return
   }
-  const others = db.selectFrom('messages').select('data').where('tenant', '=', tenant).where('session', '=', key)
-  const { rows } = await query(connection, others.where('data', 'like', '%"mediaType":%'))
-  const shown = rows.flatMap((row) => resultImagesIn(parseJson<MessageData>(row.data)?.transcript ?? []))
-  const kept = shown.flatMap((image) => (image.requestId === requestId ? [image.n] : []))
+  const otherMessages = db.selectFrom('messages').select('data').where('tenant', '=', tenant).where('session', '=', key)
+  const { rows } = await query(connection, otherMessages.where('data', 'like', '%"mediaType":%'))
+  const shownImages = rows.flatMap((row) => resultImagesIn(parseJson<MessageData>(row.data)?.transcript ?? []))
+  const keptNumbers = shownImages.flatMap((image) => (image.requestId === requestId ? [image.n] : []))
   const results = media.where('n', '>=', firstResultImage)
-  await query(connection, kept.length > 0 ? results.where('n', 'not in', kept) : results)
+  await query(connection, keptNumbers.length > 0 ? results.where('n', 'not in', keptNumbers) : results)
 }
 
 /** Removes the entries of an answer's files, and returns their ids: a job deletes the bytes. */

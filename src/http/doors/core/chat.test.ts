@@ -7,10 +7,10 @@ type Name = keyof typeof recorded
 
 /** The chunks of a recorded run, each as its number, its label and its token or fields. */
 function chunks(name: Name): unknown[] {
-  return project(chunksOf('r'), recorded[name], name === 'files' ? [file] : []).map(({ number, token, agent_step, more }) => [
+  return project(chunksOf('r'), recorded[name], name === 'files' ? [file] : []).map(({ number, token, agent_step, fields }) => [
     number,
     agent_step,
-    more ?? token,
+    fields ?? token,
   ])
 }
 

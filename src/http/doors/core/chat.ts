@@ -201,7 +201,7 @@ export interface Chunk {
   /** The name of the server-sent event, for clients that read it; others skip the event. Absent: a chunk of the log. */
   event?: 'progress'
   /** The fields behind `agent_step`, where the fields differ from the fields of a token. */
-  more?: object
+  fields?: object
 }
 
 /** The fields behind `agent_step` of a chunk that is not the last one. */
@@ -227,12 +227,12 @@ class RunChunks implements Projection<Chunk> {
         return [{ number, token: '', agent_step: 'retrying' }]
       case 'user_message': {
         const user_message = { message_id: event.id, position: event.position, message: event.text }
-        return [{ number, token: '', agent_step: 'user_message', more: { ...passing, user_message } }]
+        return [{ number, token: '', agent_step: 'user_message', fields: { ...passing, user_message } }]
       }
       case 'step_start':
         return [{ number, token: '', agent_step: labelOf(event.step) }]
       case 'step_end':
-        return [{ number, token: '', agent_step: labelOf(event.step), more: { ...passing, step: toAnswerStep(event.step) } }]
+        return [{ number, token: '', agent_step: labelOf(event.step), fields: { ...passing, step: toAnswerStep(event.step) } }]
       case 'interrupt':
       case 'end':
         return [{ number, token: '', agent_step: 'answer' }]
@@ -240,13 +240,13 @@ class RunChunks implements Projection<Chunk> {
   }
 
   last(event: LastEvent, number: number, files: readonly AnswerFile[]): Chunk[] {
-    return [{ number, token: '', agent_step: 'answer', more: { ...this.toFields(event), ...filesField(files) } }]
+    return [{ number, token: '', agent_step: 'answer', fields: { ...this.toFields(event), ...filesField(files) } }]
   }
 
   /** The number is the last one of the reader: progress has none, and `last-event-id` remains valid. */
   progress({ step, report }: ProgressEvent, number: number): Chunk[] {
-    const more = { ...passing, progress: { tool_call_id: step.id, ...report } }
-    return [{ number, token: '', agent_step: labelOf(step), event: 'progress', more }]
+    const fields = { ...passing, progress: { tool_call_id: step.id, ...report } }
+    return [{ number, token: '', agent_step: labelOf(step), event: 'progress', fields }]
   }
 
   private toFields(event: LastEvent): object {
@@ -272,8 +272,8 @@ export function streamChunks(requestId: string): RunStream {
   let label: string | undefined
   let tail = ''
 
-  return toStream(chunksOf(requestId), ({ number, token, agent_step: step, event, more }) => {
-    if (more) return `${event ? `event: ${event}\n` : ''}${head}${number}${data}${JSON.stringify(token)}${tailOf(step, more)}`
+  return toStream(chunksOf(requestId), ({ number, token, agent_step: step, event, fields }) => {
+    if (fields) return `${event ? `event: ${event}\n` : ''}${head}${number}${data}${JSON.stringify(token)}${tailOf(step, fields)}`
     // Most tokens have the label of the token before.
     if (step !== label) {
       label = step

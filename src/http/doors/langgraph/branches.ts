@@ -114,10 +114,10 @@ export async function fork(
   { session, index, content }: Pick<State, 'session' | 'index' | 'content'>,
 ): Promise<string> {
   const last = content.stored[index - 1]
-  const place = last ? last.index + 1 : index
+  const firstLeftOut = last ? last.index + 1 : index
   for (let n = sessions.length; n <= maxBranches; n++) {
     try {
-      return await changes.fork(principal, session.sessionId, place, `${threadId}:b${n}`)
+      return await changes.fork(principal, session.sessionId, firstLeftOut, `${threadId}:b${n}`)
     } catch (error) {
       // Another request has made this branch.
       if (!(error instanceof ServiceError) || error.code !== 'session_exists') throw error

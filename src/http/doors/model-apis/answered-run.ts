@@ -124,13 +124,16 @@ export interface AskedAnswer extends Outputs {
   stream: boolean
 }
 
-export async function openAnswer(services: ChatServices & OutputServices, exchange: Exchange, asked: AskedAnswer): Promise<OpenAnswer> {
+export async function openAnswer(services: ChatServices & OutputServices, exchange: Exchange, question: AskedAnswer): Promise<OpenAnswer> {
   const { request } = exchange
-  const answered = asked.outputs.length > 0 && (await answerRun(services, principalOf(request), asked))
+  const answered = question.outputs.length > 0 && (await answerRun(services, principalOf(request), question))
   if (answered)
     return { opening: openAnswered(services, exchange, answered), head: { requestId: answered.key.requestId, part: answered.part } }
-  const operation = asked.stream ? 'chain_streaming' : 'chain'
-  return { opening: openChat(services, { ...exchange, operation, source: asked.source }), head: { requestId: request.id, part: wholeRun } }
+  const operation = question.stream ? 'chain_streaming' : 'chain'
+  return {
+    opening: openChat(services, { ...exchange, operation, source: question.source }),
+    head: { requestId: request.id, part: wholeRun },
+  }
 }
 
 interface Forms {

@@ -92,8 +92,8 @@ The client usually sends the whole conversation. Without \`session-id\` each req
 /** Reads the body, so that the handler, which waits for the run, does not keep megabytes of images alive. */
 async function openCompletion(services: CompletionServices, exchange: Exchange, body: CompletionBody) {
   const stream = body.stream === true
-  const asked = { ...toCompletionRequest(body, services.agent().config), stream, at: ['body', 'messages'], toId: toCallId }
-  const { opening, head } = await openAnswer(services, exchange, asked)
+  const question = { ...toCompletionRequest(body, services.agent().config), stream, at: ['body', 'messages'], toId: toCallId }
+  const { opening, head } = await openAnswer(services, exchange, question)
   const { model, metadata } = body
   const completion: CompletionHead = { ...head, created: Math.floor(Date.now() / 1000), model, metadata: metadata ?? undefined }
   return { opening, head: completion, options: stream ? { withUsage: body.stream_options?.include_usage === true } : undefined }
