@@ -80,6 +80,8 @@ class RunningCalls {
   private readonly options: CallOptions
   private readonly emit: Emit
   private readonly limit: TimeLimit
+  /** True behind the last call, and after a failure of the run. A cancelled run goes on until the agents inside of calls have ended. */
+  private hasEnded = false
   /** The executions of calls, in the order of their start. */
   private readonly running = new Map<StartedCall, Promise<void>>()
 
@@ -106,7 +108,7 @@ class RunningCalls {
       }
     } finally {
       // Late events of a tool that ignored its signal are dropped, and agents inside of calls are stopped.
-      this.limit.end()
+      this.leave()
       await Promise.allSettled(this.running.values())
     }
   }
@@ -203,7 +205,12 @@ class RunningCalls {
   private readonly earlierMessages = (callId: string): readonly Message[] => this.options.earlierMessages?.(callId) ?? []
 
   /** Emits an event of an agent inside of a call. The agent of a failed run ends by its signal; the call reports the failure. */
-  private readonly emitInside: Emit = (event) => (this.limit.signal.aborted ? undefined : this.emit(event)?.catch(() => this.limit.end()))
+  private readonly emitInside: Emit = (event) => (this.hasEnded ? undefined : this.emit(event)?.catch(() => this.leave()))
+
+  private leave(): void {
+    this.hasEnded = true
+    this.limit.end()
+  }
 }
 
 /**
