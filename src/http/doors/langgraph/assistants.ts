@@ -58,13 +58,28 @@ interface Services {
 export function assistantRoutes(app: App, { agent, version }: Services): void {
   const Ok = Type.Object({ ok: Type.Boolean() })
   const Info = Type.Object({ version: Type.String(), flags: Type.Record(Type.String(), Type.Boolean()) })
-  app.get(`${prefix}/ok`, doorRoute({ access: 'public' }, { summary: 'Whether the server is there', response: { 200: Ok } }), async () => ({
-    ok: true,
-  }))
-  app.get(`${prefix}/info`, doorRoute({ access: 'public' }, { summary: 'What the server offers', response: { 200: Info } }), async () => ({
-    version,
-    flags: { assistants: true, crons: false, langsmith: false },
-  }))
+  app.get(
+    `${prefix}/ok`,
+    doorRoute({ access: 'public' }, { summary: 'Whether the server is there', text: 'Needs no access key.', response: { 200: Ok } }),
+    async () => ({
+      ok: true,
+    }),
+  )
+  app.get(
+    `${prefix}/info`,
+    doorRoute(
+      { access: 'public' },
+      {
+        summary: 'What the server offers',
+        text: 'Needs no access key. `flags` are parts of the API of LangGraph.',
+        response: { 200: Info },
+      },
+    ),
+    async () => ({
+      version,
+      flags: { assistants: true, crons: false, langsmith: false },
+    }),
+  )
 
   const isListed = ({ graph_id: sent, offset }: Type.Static<typeof Search>) => offset === 0 && (!isGiven(sent) || sent === graphId)
   const examples = { all: { summary: 'All assistants', value: {} } }
