@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pins, start, type Part } from './processes.ts'
 
-const toProgram = (file: string) => ['--max-semi-space-size=8', fileURLToPath(new URL(file, import.meta.url))]
+const toProgram = (file: string) => ['--max-semi-space-size=16', fileURLToPath(new URL(file, import.meta.url))]
 
 /** The built program, with the flag of its first line; and the program from its sources, whose functions have files of their own. */
 export const program = toProgram('../bin/agent-core.mjs')

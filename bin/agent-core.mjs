@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=16
 
 // The limit of the young generation takes 120 MB from the memory of a service under load, and no measured processor time. A running process
 // cannot set the limit: `npm start` and the benchmark have the same flag.
