@@ -43,7 +43,7 @@ export function createSummaries({ store, agent, budgets, now, onFailure }: Summa
     const models = budgets.modelsFor({ tenant: job.tenant, owner: window.owner, session, operation: 'summary' }, current)
     try {
       const summary = await extendSummary(job, window, current, createExtend({ ...current, ...models }, job, onFailure), signal)
-      const isMoved = await store.moveWindow(job.tenant, session, { ...window, end: upTo, summary })
+      const isMoved = await store.moveWindow(job.tenant, session, { start: window.start, end: upTo, summary, deleted: window.deleted })
       // Another process has moved the window, or a message was deleted: the next attempt finds out.
       return isMoved || job.attempt > 1 ? { kind: 'done' } : { kind: 'again', at: now() }
     } catch (error) {

@@ -165,9 +165,9 @@ test('a plan is in the state of the page, as it was at each event', () => {
 })
 
 test('each event is the data of one server-sent event', () => {
-  const { take } = toStream(new AgUiProjection(run), toData)
+  const stream = toStream(new AgUiProjection(run), toData)
   assert.equal(
-    take(text('a"b'), 1),
+    stream.take(text('a"b'), 1),
     [
       begun,
       { type: 'TEXT_MESSAGE_START', messageId: 'msg_r_0', role: 'assistant' },

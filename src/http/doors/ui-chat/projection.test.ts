@@ -170,9 +170,9 @@ test('an answer with a schema is sent when it fits', () => {
 })
 
 test('each part is the data of one server-sent event, and a word ends the stream', () => {
-  const { last } = toStream(new UiMessageProjection(run), frameUiPart)
+  const stream = toStream(new UiMessageProjection(run), frameUiPart)
   const parts = [{ type: 'start', messageId: 'msg_r' }, finish('stop', 'stop')]
-  assert.equal(last(end(), 1, []), `${parts.map((part) => `data: ${JSON.stringify(part)}\n\n`).join('')}data: [DONE]\n\n`)
+  assert.equal(stream.last(end(), 1, []), `${parts.map((part) => `data: ${JSON.stringify(part)}\n\n`).join('')}data: [DONE]\n\n`)
 })
 
 test('a message of a person is a part of its own between two texts', () => {

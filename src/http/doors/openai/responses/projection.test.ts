@@ -119,8 +119,8 @@ test('a part whose calls wait for another person ends with these calls', () => {
 
 /** The numbers and types of the events that a reader gets before the reading fails. */
 function renderFault(events: LoggedEvent[], startingAfter: number, head = headOf()): [number, string][] {
-  const { opening, take, fault: fail } = streamResponse(head, optionsOf(startingAfter))
-  const sent = opening + events.map((event, index) => take(event, index + 1)).join('') + fail(fault, events.length)
+  const stream = streamResponse(head, optionsOf(startingAfter))
+  const sent = stream.opening + events.map((event, index) => stream.take(event, index + 1)).join('') + stream.fault(fault, events.length)
   return [...sent.matchAll(/data: (.*)\n/g)].map(([, data]) => {
     const { sequence_number: number, type } = JSON.parse(data!)
     return [number, type]
@@ -149,8 +149,8 @@ test('a later part whose run cannot be read begins, then fails with the number o
 
 test('a reader of a lost attempt without a checkpoint gets all events after the beginning again, and none of the beginning', () => {
   const first = (startingAfter: number) => {
-    const { take } = streamResponse(headOf(), { hasSchema: false, startingAfter, isReplay: true, restoredAt: 0 })
-    return /^event: (\S+)\ndata: .*?"sequence_number":(\d+),/.exec(take(text('a'), 1))?.slice(1)
+    const stream = streamResponse(headOf(), { hasSchema: false, startingAfter, isReplay: true, restoredAt: 0 })
+    return /^event: (\S+)\ndata: .*?"sequence_number":(\d+),/.exec(stream.take(text('a'), 1))?.slice(1)
   }
   assert.deepEqual(first(0), ['response.in_progress', '1'])
   for (const startingAfter of [1, 2, 40]) assert.deepEqual(first(startingAfter), ['response.output_item.added', '2'])
