@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { argv, execPath } from 'node:process'
 import { type Client, createClient } from '../../../client/src/index.ts'
+import { orAborted } from '../../concurrency/or-aborted.ts'
 import { CommandFailure, print, type Terminal } from '../terminal.ts'
 import { openShop, shopApi, type Shop } from './shop.ts'
 
@@ -46,7 +47,7 @@ export async function onStage(terminal: Terminal, options: DemoOptions, work: (s
     await writeFile(path.join(folder, 'shop.json'), JSON.stringify(shopApi))
     const start = (port = 0) => startService({ folder, port, guard, signal, searchPath: terminal.environment['PATH'] })
     const configure = (text: string) => writeFile(path.join(folder, 'agent.yaml'), text)
-    const isRight = await work({ shop, signal, say, start, configure })
+    const isRight = await orAborted(work({ shop, signal, say, start, configure }), signal)
     if (options.keep) say('kept', folder, { folder })
     if (!isRight) throw new CommandFailure(1, [])
   } catch (error) {
