@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
+import { createParser, type EventSourceParser } from 'eventsource-parser'
 import type { Dispatcher, Pool } from 'undici'
 import { ModelError } from '../../agent/model.ts'
 import type { Timeouts } from '../connections.ts'
@@ -11,7 +12,6 @@ import {
   type Origin,
   type StatusResponse,
 } from '../failures.ts'
-import { EventData } from './event-data.ts'
 import { Readable } from 'node:stream'
 
 /** Receiver of the data of server-sent events. `accept` may throw a `ModelError`. */
@@ -47,7 +47,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
   private readonly sink: EventSink
   /** Absent before the first read that ends within a character. */
   private decoder: StringDecoder | undefined
-  private readonly data: EventData
+  private readonly parser: EventSourceParser
   private controller: Dispatcher.DispatchController | undefined
   private timer: NodeJS.Timeout | undefined
   private isIdleTimer = false
@@ -59,7 +59,13 @@ export class EventStream implements Dispatcher.DispatchHandler {
     this.origin = origin
     this.timeouts = timeouts
     this.sink = sink
-    this.data = new EventData(sink, maxEvent)
+    this.parser = createParser({
+      maxBufferSize: maxEvent,
+      onEvent: (event) => sink.accept(event.data),
+      onError: (error) => {
+        if (error.type === 'max-buffer-size-exceeded') throw toStreamError(origin, 'a chunk is too long')
+      },
+    })
   }
 
   /** Sends the request. `headers` are alternating names and values. */
@@ -117,7 +123,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
       if (this.errorResponse.body.length > limit) this.fail(toStatusError(this.origin, this.errorResponse))
       return
     }
-    if (!this.data.feed(text)) throw toStreamError(this.origin, 'a chunk is too long')
+    this.parser.feed(text)
     if (this.isIdleTimer) this.timer?.refresh()
     else if (this.sink.hasBegun) {
       clearTimeout(this.timer)
