@@ -66,7 +66,6 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
   const limit = new TimeLimit(options.signal, Math.ceil(tool.timeoutMs))
   const { signal } = limit
   let isStarted = false
-  let isOver = false
   try {
     signal.throwIfAborted()
     isStarted = true
@@ -82,7 +81,7 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
       options.onLog?.(text)
     }
     const report = (progress: ToolProgress) => {
-      if (isOver) return
+      if (signal.aborted) return
       const text = progressText(progress)
       lines.push(text)
       if (options.onProgress) options.onProgress(progress)
@@ -101,7 +100,6 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     return { ...ended(true, { error: reason }, reason), ...(isCutOff && { cutOff: isStarted ? 'during' : 'before' }), ...pending }
   } finally {
     limit.end()
-    isOver = true
   }
 }
 
