@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
 
-// The limit of the young generation takes 120 MB from the memory of a service under load, and no measured processor time. A running process
-// cannot set the limit: `npm start` and the benchmark have the same flag.
+// The limit of the young generation bounds the memory of a service under load: a smaller limit takes processor time (docs/guides/sizing.md). A
+// running process cannot set the limit: `npm start` and the benchmark have the same flag.
 
 // Nothing is imported, and no syntax is used, that an old Node.js does not know: it must come as far as the message.
 const needed = 24
