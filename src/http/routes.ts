@@ -10,6 +10,7 @@ import { toolExecutionRoute } from './doors/core/tool-execution.ts'
 import { assistantRoutes } from './doors/langgraph/assistants.ts'
 import { threadRunRoutes } from './doors/langgraph/runs.ts'
 import { listedRunRoutes } from './doors/langgraph/thread-runs.ts'
+import { threadStateRoutes } from './doors/langgraph/thread-states.ts'
 import { threadRoutes } from './doors/langgraph/threads.ts'
 import { resourceMetadataRoutes } from './doors/mcp/resource-metadata.ts'
 import { mcpRoutes } from './doors/mcp/routes.ts'
@@ -71,6 +72,7 @@ export const routes = [
   // Clients of LangGraph's Agent Server.
   assistantRoutes,
   ...threadRoutes,
+  ...threadStateRoutes,
   ...threadRunRoutes,
   ...listedRunRoutes,
   // What the service keeps.

@@ -64,13 +64,11 @@ export async function acceptRun(services: RunServices, exchange: Exchange, body:
   return nameRun(reply, threadId, requestId)
 }
 
-/** The session of a new run, and its chat. */
-interface Place {
-  source: ChatSource
-  sessionId: string
-  /** The state behind which the thread is branched first. */
-  fork?: { thread: Thread; state: Pick<State, 'session' | 'content' | 'index'> }
-}
+/** The session of a new run, or the state behind which the thread is branched first, and the chat. */
+type Place = { source: ChatSource } & (
+  | { sessionId: string; fork?: undefined }
+  | { fork: { thread: Thread; state: Pick<State, 'session' | 'content' | 'index'> } }
+)
 
 function ownPlace(body: RunBody, sessionId: string): Place {
   return { source: toSource(body, false), sessionId }
@@ -106,7 +104,6 @@ function placeAt(body: RunBody, thread: Thread, state: State): Place {
   if (isLast && !repeated) return { source, sessionId: session.sessionId }
   return {
     source,
-    sessionId: '',
     fork: { thread, state: { session, content, index: repeated ? index - 1 : Math.min(index, content.stored.length) } },
   }
 }
@@ -118,14 +115,15 @@ async function inPlace<T>(
   runPlace: Place,
   start: (source: ChatSource) => Promise<T>,
 ): Promise<T> {
-  const { source, fork: forkPoint } = runPlace
+  const { source } = runPlace
   const principal = principalOf(exchange.request)
-  if (!forkPoint) {
+  if (!runPlace.fork) {
     nameSession(exchange, runPlace.sessionId)
     return start(source)
   }
-  await leave(services, forkPoint.thread)
-  const sessionId = await fork(services, principal, forkPoint.thread, forkPoint.state)
+  const { thread, state } = runPlace.fork
+  await leave(services, thread)
+  const sessionId = await fork(services, principal, thread, state)
   nameSession(exchange, sessionId)
   return start(source).catch(async (error: unknown) => {
     // The refusal of the run matters more than a branch that stays.
