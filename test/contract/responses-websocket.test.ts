@@ -69,6 +69,22 @@ async function start(t: TestContext, options: ServiceOptions = { script }) {
   return { service, connect }
 }
 
+/** Sends questions to a model that falls silent in the middle of its first answer. */
+async function openSilent(t: TestContext, inputs: readonly string[], options: ServiceOptions = {}) {
+  const begun = Promise.withResolvers<void>()
+  const { service, connect } = await start(t, {
+    ...options,
+    script: () => {
+      begun.resolve()
+      return { text: ['a', 'b'], silentAfter: 1 }
+    },
+  })
+  const socket = await connect()
+  for (const input of inputs) socket.send({ input })
+  await begun.promise
+  return { service, socket }
+}
+
 const textOf = ({ output }: any): string => output.at(-1).content[0].text
 
 /** Resolves once the only run is cancelled. */
@@ -236,16 +252,7 @@ test('WebSocket: one response at a time; the next message waits, and a few more'
 })
 
 test('WebSocket: a client that disconnects cancels its run', async (t) => {
-  const begun = Promise.withResolvers<void>()
-  const { service, connect } = await start(t, {
-    script: () => {
-      begun.resolve()
-      return { text: ['a', 'b'], silentAfter: 1 }
-    },
-  })
-  const socket = await connect()
-  socket.send({ input: 'x' })
-  await begun.promise
+  const { service, socket } = await openSilent(t, ['x'])
   socket.ws.terminate()
   await cancelled(service)
 })
@@ -320,17 +327,7 @@ test('WebSocket: a connection ends after 60 minutes, behind the response that go
 })
 
 test('WebSocket: a client that reads nothing is disconnected, and its run is cancelled', async (t) => {
-  const begun = Promise.withResolvers<void>()
-  const { service, connect } = await start(t, {
-    streamKeepAliveMs: 50,
-    script: () => {
-      begun.resolve()
-      return { text: ['a', 'b'], silentAfter: 1 }
-    },
-  })
-  const socket = await connect()
-  socket.send({ input: 'x' })
-  await begun.promise
+  const { service, socket } = await openSilent(t, ['x'], { streamKeepAliveMs: 50 })
   socket.ws.pause()
   await cancelled(service)
 })
@@ -373,16 +370,7 @@ test('WebSocket: a flood of messages whose answers are not read ends the connect
 })
 
 test('WebSocket: a client that closes in the middle of a response cancels its run', async (t) => {
-  const begun = Promise.withResolvers<void>()
-  const { service, connect } = await start(t, {
-    script: () => {
-      begun.resolve()
-      return { text: ['a', 'b'], silentAfter: 1 }
-    },
-  })
-  const socket = await connect()
-  for (const input of ['x', 'waits']) socket.send({ input })
-  await begun.promise
+  const { service, socket } = await openSilent(t, ['x', 'waits'])
   socket.ws.close()
   await cancelled(service)
   assert.equal((await service.client.request('GET', '/core/v1/runs')).body.runs.length, 1, 'the waiting message is dropped')
