@@ -214,12 +214,16 @@ test('series are read from covering indexes, newest first, without a sort', asyn
   assert.match(tools, /^SEARCH run_tools USING INDEX run_tools_ended \(tenant=\? AND ended_at>\? AND ended_at<\?\)$/)
 })
 
-test('the end of a simple chat writes no entry of the lists of runs', async () => {
+test('the end of a simple chat reads the queue of its session from the index of waiting runs, and writes no entry of the lists of runs', async () => {
   const updates: string[] = []
-  const connection: SyncConnection = { rows: () => [], change: (sql) => updates.push(sql), defer: () => assert.fail() }
+  const reads: string[] = []
+  const rows = (sql: string) => (reads.push(sql), [])
+  const connection: SyncConnection = { rows, change: (sql) => updates.push(sql), defer: () => assert.fail() }
   const byStep = { begin: () => assert.fail(), finish: () => assert.fail() }
   const chat = createSqliteChat(database.db, { unit: async (work) => work(connection) }, byStep)
   await chat.finish({ ...caller, requestId: 'r' }, 1, endOf({ session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }))
+  const plans = reads.map((sql) => explainer.prepare(`explain query plan ${sql}`).get()!.detail)
+  assert.deepEqual(plans, ['SEARCH runs USING INDEX runs_waiting (session=?)'])
   const end = updates.find((sql) => sql.startsWith('update "runs"'))!
   const indexOf = explainer.prepare(`select name from sqlite_master where type = 'index' and rootpage = ?`)
   const opened = explainer.prepare(`explain ${end}`).all()
