@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
+import pg from 'pg'
 import { parse } from 'yaml'
 import { until } from '../fixtures/async-client.ts'
 import { openEvents } from '../fixtures/audit-events.ts'
@@ -56,6 +57,36 @@ test('the first service starts with the samples, a joining service writes the sh
     ([x, y]) => x === y,
   )
   assert.equal((await get(both[0])).body.configuration.description, 'Stored.')
+})
+
+test('a start does not drop changes in memory of a stalled service, whether the service has kept its connection or its lease', async (t) => {
+  const environment = await newEnvironment()
+  const client = new pg.Client(environment['DATABASE_URL'])
+  await client.connect()
+  t.after(() => client.end())
+  const stalled = await serve(t, await makeFolder(t), environment)
+  assert.equal((await put(stalled, { name: 'Memory' }, { in_memory_only: true })).status, 200)
+  const { version } = (await get(stalled)).body
+  stalled.child.kill('SIGSTOP')
+  await client.query('update processes set alive_until = started_at')
+  const second = await serve(t, await makeFolder(t), environment)
+  assert.equal((await get(second)).body.version, version)
+  second.child.kill('SIGKILL')
+  await second.ended
+  // The database ends all connections, and the stall lasts longer than a renewal.
+  await client.query('delete from processes where alive_until > started_at')
+  await client.query('update processes set alive_until = 2 * started_at')
+  const connections = 'from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()'
+  await client.query(`select pg_terminate_backend(pid) ${connections}`)
+  const starting = serve(t, await makeFolder(t), environment)
+  await until(
+    () => client.query('select id from processes where alive_until between started_at + 16000 and started_at + 60000'),
+    ({ rowCount }) => rowCount === 1,
+  )
+  stalled.child.kill('SIGCONT')
+  const third = await starting
+  assert.equal((await get(third)).body.version, version)
+  assert.equal((await get(stalled)).body.version, version)
 })
 
 test('former configurations are listed and restored from any machine, and running services apply them', async (t) => {

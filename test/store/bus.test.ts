@@ -3,9 +3,10 @@ import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import pino from 'pino'
 import type { Topics } from '../../src/replicas/bus.ts'
-import { openBus, type OpenBus } from '../../src/store/postgres/bus.ts'
+import { isConnected, openBus, type OpenBus } from '../../src/store/postgres/bus.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
-import type { Database } from '../../src/store/database.ts'
+import { query, type Database } from '../../src/store/database.ts'
+import { until } from '../fixtures/async-client.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
 
 const log = pino({ level: 'silent' })
@@ -73,5 +74,29 @@ describe('News between processes on Postgres', () => {
     await databases[0]!.ping().catch(() => undefined)
     a.publish('cancel', run)
     assert.deepEqual(await heard, run)
+  })
+
+  it('show which processes are connected, also after their connections were cut', async () => {
+    const { all, db } = databases[0]!
+    const row = { alive_until: 0, started_at: null, host: null, version: null }
+    await query(
+      all.write,
+      db.insertInto('processes').values([
+        { id: 'b', ...row },
+        { id: 'gone', ...row },
+      ]),
+    )
+    const shown = db
+      .selectFrom('processes')
+      .select(['id', isConnected.as('isConnected')])
+      .orderBy('id')
+    const connections = await until(
+      async () => (await query(all.read, shown)).rows,
+      (rows) => rows.some((process) => process.isConnected),
+    )
+    assert.deepEqual(connections, [
+      { id: 'b', isConnected: true },
+      { id: 'gone', isConnected: false },
+    ])
   })
 })

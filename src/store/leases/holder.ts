@@ -13,7 +13,7 @@ export const leaseMs = 10_000
 export const heartbeatMs = 2000
 /** A failed renewal is retried after `retryMs`; a renewal without an answer fails after `attemptMs`. */
 const retryMs = 500
-const attemptMs = 3000
+export const attemptMs = 3000
 /**
  * While the database is unreachable no process can renew its lease, and afterwards all leases have expired. A process must therefore have
  * held its own lease for this time before the process treats the expired leases of others as lost.

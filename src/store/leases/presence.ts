@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../../replicas/bus.ts'
 import { query, type Database } from '../database.ts'
-import { heartbeatMs, leaseMs } from './holder.ts'
-import { aliveProcesses, clockOf } from './processes.ts'
+import { isConnected } from '../postgres/bus.ts'
+import { attemptMs, heartbeatMs, leaseMs } from './holder.ts'
+import { clockOf } from './processes.ts'
 import { sql } from 'kysely'
 
 /** Detects other running processes of this service. */
 export interface Presence {
   /**
-   * Resolves to true when another process serves. Called at a start. The lease of a killed process outlives the process, so only an answer or a renewed
-   * lease counts. Takes some milliseconds when another process answers or no lease exists, else as long as a renewal may take.
+   * Resolves to true when another process serves. Called at a start. Another process that answers or renews its lease serves, and one that does
+   * neither within `waitMs` is stalled while it is connected. A killed process is not connected, and has stopped once its lease has ended: until
+   * then a process without a connection may connect again.
    */
   hasOthers(): Promise<boolean>
   /** Answers starting processes from now on. Returns a function to stop. */
@@ -17,31 +19,33 @@ export interface Presence {
 }
 
 const pollMs = 100
-const waitMs = heartbeatMs + 1000
+/** As long as a living process takes to renew its lease after the database was away. */
+const waitMs = heartbeatMs + attemptMs
 
 export function createPresence(database: Database, { id, bus }: { id: string; bus: Bus }): Presence {
-  /** Ends of the leases of other processes, in epoch milliseconds of the database, by process id. */
-  async function leases(): Promise<Map<string, number>> {
-    const alive = aliveProcesses(database).select('alive_until').where('id', '<>', id)
-    const { rows } = await query(database.all.read, alive)
-    return new Map(rows.map((row) => [row.id, row.alive_until]))
-  }
+  const { db, all } = database
+  const hasLease = sql<boolean>`alive_until > ${clockOf(database)}`
+  const others = db.selectFrom('processes').select(['id', 'alive_until', hasLease.as('hasLease'), isConnected.as('isConnected')])
 
   async function hasOthers(): Promise<boolean> {
     let isAnswered = false
     /** Other starting processes renew leases too, and do not count, or two starting processes would wait for each other. */
-    const starting = new Set<string>()
+    const starting = new Set([id])
     const stops = [
       bus.subscribe('serving', () => void (isAnswered = true)),
       bus.subscribe('starting', ({ process }) => starting.add(process)),
     ]
+    const read = async () => (await query(all.read, others)).rows.filter((other) => !starting.has(other.id))
     try {
-      const before = await leases()
-      const isRenewed = ([processId, until]: [string, number]) =>
-        !starting.has(processId) && until > (before.get(processId) ?? Number.POSITIVE_INFINITY)
+      const first = await read()
+      const leases = new Map(first.map((other) => [other.id, other.alive_until]))
       const endsAt = performance.now() + waitMs
-      for (let now = before; now.size > 0 && performance.now() < endsAt; now = await leases()) {
-        if (isAnswered || [...now].some(isRenewed)) return true
+      for (let now = first; now.length > 0; now = await read()) {
+        if (isAnswered || now.some((other) => other.alive_until > (leases.get(other.id) ?? Infinity))) return true
+        if (performance.now() >= endsAt) {
+          if (now.some((other) => other.isConnected)) return true
+          if (!now.some((other) => other.hasLease)) return false
+        }
         bus.publish('starting', { process: id })
         await sleep(pollMs)
       }

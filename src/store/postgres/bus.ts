@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { localBus, type Bus, type Topic, type Topics } from '../../replicas/bus.ts'
@@ -35,6 +36,10 @@ async function notify(database: Database, texts: readonly string[]): Promise<voi
 }
 
 const channel = 'agent_core'
+/** The first key of the advisory locks of connected processes; the second is the hash of a process id. */
+const connectedKey = 4815162
+/** Milliseconds of silence after which the server gives up the connection of a machine that is gone. A stalled process is not silent. */
+const silentMs = 30_000
 const firstRetryMs = 200
 const maxRetryMs = 5000
 
@@ -93,6 +98,18 @@ function createSubscriptions() {
   }
 }
 
+/** True while the process of a row of `processes` is connected. A stall does not end the connection of a process; its death does. */
+export const isConnected = sql<boolean>`exists (select from pg_locks
+  where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())
+    and classid = ${sql.lit(connectedKey)} and objid::bigint = (hashtext(processes.id)::bigint & 4294967295) and objsubid = 2)`
+
+/** Listens, and holds the lock of a connected process, which several connections of the process may hold. */
+function listenQuery(client: pg.Client, id: string): string {
+  return `listen ${channel};
+    set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 4; set tcp_user_timeout = ${silentMs};
+    select pg_advisory_lock_shared(${connectedKey}, hashtext(${client.escapeLiteral(id)}))`
+}
+
 /** Holds a connection that listens, and reconnects when the connection breaks. */
 async function listen(
   postgres: PostgresServer,
@@ -106,7 +123,7 @@ async function listen(
     const next = await postgres.connect()
     try {
       next.on('notification', ({ payload }) => receive(payload ?? ''))
-      await next.query(`listen ${channel}`)
+      await next.query(listenQuery(next, id))
       // `end` is emitted however the connection is lost.
       next.once('end', () => scheduleReconnect(firstRetryMs))
     } catch (error) {
