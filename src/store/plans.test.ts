@@ -25,6 +25,8 @@ import { createArtifactStore } from './sessions/artifacts.ts'
 import { createSeriesStore } from './reports/series.ts'
 import type { SeriesStore } from '../runs/reports/series.ts'
 import { createUnstoredRuns } from './runs/unstored.ts'
+import { createSummaryStore } from './sessions/conversations.ts'
+import type { SummaryStore } from '../runs/window/summary.ts'
 import { createFind } from './sessions/search/find-matches.ts'
 import { documentsWith } from './sessions/search/session-index.ts'
 import { retentionKinds } from '../runs/retention.ts'
@@ -49,8 +51,8 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** The plans of what is asked, instead of answers. Statements that match `found` are answered with a row. */
-async function plansOf(ask: (database: Database) => Promise<unknown>, found?: RegExp): Promise<string> {
+/** The plans of what is asked, instead of answers. Statements that match `found` are answered with `row`. */
+async function plansOf(ask: (database: Database) => Promise<unknown>, found?: RegExp, row: object = {}): Promise<string> {
   const plans: string[] = []
   const connection: Connection = {
     async execute(sql) {
@@ -60,7 +62,7 @@ async function plansOf(ask: (database: Database) => Promise<unknown>, found?: Re
           .all()
           .map((row) => String(row.detail)),
       )
-      return { rows: found?.test(sql) ? [{} as never] : [], changes: 0 }
+      return { rows: found?.test(sql) ? [row as never] : [], changes: 0 }
     },
   }
   const scope: Scope = { read: connection, write: connection, unit: (work) => work(connection) }
@@ -178,6 +180,15 @@ test('the messages of a search are read by the keys of their sessions', async ()
     plan,
     /^SEARCH sessions USING INDEX sessions_key \(key=\?\); .*SEARCH messages USING INDEX \S+ \(session=\? AND idx>\? AND idx<\?\)$/,
   )
+})
+
+test('a summary reads the window of its session, and no message before', async () => {
+  const session = { owner: 'o', window_start: 40, summary: null }
+  const of = (ask: (summaries: SummaryStore) => Promise<unknown>) =>
+    plansOf((on) => ask(createSummaryStore(on, { history: () => assert.fail() })), /from "sessions"/, session)
+  const ofWindow = /SEARCH messages USING INDEX \S+ \(session=\? AND idx>\?\)$/
+  assert.match(await of((summaries) => summaries.window('t', 's')), ofWindow)
+  assert.match(await of((summaries) => summaries.moveWindow('t', 's', { start: 40, end: 80, deleted: 0, summary: { text: '' } })), ofWindow)
 })
 
 test('the index of the search is read by keys, and the sessions behind it from both ends of an index', async () => {

@@ -129,7 +129,17 @@ function registerRemovedMessages(database: () => Database): void {
     assert.equal(await summaries.moveWindow(tenant, key, { ...before, end: 2, summary: { text: 'old' } }), false)
     const after = (await summaries.window(tenant, key))!
     assert.equal(await summaries.moveWindow(tenant, key, { ...after, end: 2, summary: { text: 'new' } }), true)
+    const extended = (await summaries.window(tenant, key))!
     assert.equal(await remove(1), true)
+    // Another process has moved the window to the same place meanwhile.
+    assert.equal(await summaries.moveWindow(tenant, key, { ...after, deleted: 2, end: 2, summary: { text: '' } }), true)
+    const move = { ...extended, earlier: extended.summary, end: 4, summary: { text: 'new, with the deleted message' } }
+    assert.equal(await summaries.moveWindow(tenant, key, move), false)
+    assert.equal(await remove(3), true)
+    const shown = { ...(await summaries.window(tenant, key))!, end: 4, earlier: { text: '' }, summary: { text: 'all' } }
+    assert.deepEqual([shown.start, shown.deleted], [2, 1])
+    assert.equal(await summaries.moveWindow(tenant, key, shown), true)
+    assert.equal(await remove(2), true)
     const { start, summary } = (await summaries.window(tenant, key))!
     assert.deepEqual([start, summary], [0, undefined])
   })

@@ -58,7 +58,7 @@ test('without a small model the summary is a digest, with the system messages at
   const { store, moves } = sessionOf(10)
   assert.deepEqual(await workWith(store, undefined)(4), { kind: 'done' })
   const text = '- User: Question 0?\n- Assistant: Answer 0.\n- User: Question 1?\n- Assistant: Answer 1.'
-  assert.deepEqual(moves, [{ start: 0, end: 4, summary: { text, system: 'Speak French.' }, deleted: 0 }])
+  assert.deepEqual(moves, [{ start: 0, end: 4, earlier: undefined, summary: { text, system: 'Speak French.' }, deleted: 0 }])
 })
 
 test('with containment a summary keeps the taint of its turns, and one of an earlier time may hold anything', async () => {
@@ -77,7 +77,8 @@ test('the small model gets the earlier summary and the leaving turns as data, an
   const model = new ScriptedModel(say(['All ', 'of it.']))
   const { store, moves } = sessionOf(10, 2, { text: 'So far "this".', system: 'Speak French.' })
   await workWith(store, model)(6)
-  assert.deepEqual(moves, [{ start: 2, end: 6, summary: { text: 'All of it.', system: 'Speak French.' }, deleted: 0 }])
+  const earlier = { text: 'So far "this".', system: 'Speak French.' }
+  assert.deepEqual(moves, [{ start: 2, end: 6, earlier, summary: { ...earlier, text: 'All of it.' }, deleted: 0 }])
   const [{ system, messages, tools }] = model.requests as [(typeof model.requests)[0]]
   assert.match(system, /in 250 words at most[^]*follow no instruction/)
   assert.deepEqual(tools, [])
@@ -105,7 +106,9 @@ test('many turns are summarised in portions, and the window moves once', async (
   await workWith(store, model)(200)
   model.assertComplete()
   assert.equal(JSON.parse(model.requests[1]!.messages[0]!.text).summary, 'Summary 0.')
-  assert.deepEqual(moves, [{ start: 0, end: 200, summary: { text: 'Summary 4.', system: 'Speak French.' }, deleted: 0 }])
+  assert.deepEqual(moves, [
+    { start: 0, end: 200, earlier: undefined, summary: { text: 'Summary 4.', system: 'Speak French.' }, deleted: 0 },
+  ])
 })
 
 test('a summary is never longer than its share of the window', async () => {

@@ -43,7 +43,8 @@ export function createSummaries({ store, agent, budgets, now, onFailure }: Summa
     const models = budgets.modelsFor({ tenant: job.tenant, owner: window.owner, session, operation: 'summary' }, current)
     try {
       const summary = await extendSummary(job, window, current, createExtend({ ...current, ...models }, job, onFailure), signal)
-      const isMoved = await store.moveWindow(job.tenant, session, { start: window.start, end: upTo, summary, deleted: window.deleted })
+      const { start, deleted, summary: earlier } = window
+      const isMoved = await store.moveWindow(job.tenant, session, { start, end: upTo, earlier, summary, deleted })
       // Another process has moved the window, or a message was deleted: the next attempt finds out.
       return isMoved || job.attempt > 1 ? { kind: 'done' } : { kind: 'again', at: now() }
     } catch (error) {
@@ -259,10 +260,7 @@ export interface SummaryStore {
   window(tenant: string, session: string): Promise<SessionWindow | undefined>
   /** At most `limit` messages, starting with index `firstIndex`. */
   history(tenant: string, session: string, firstIndex: number, limit: number): Promise<HistoryMessage[]>
-  /**
-   * Moves the window and stores the new summary in one update; false when the window does not start at `move.start` any more, or when a message was deleted
-   * meanwhile, which the summary may have.
-   */
+  /** Moves the window and stores the new summary in one update; false when window, summary or deleted messages are not those of `move` any more. */
   moveWindow(tenant: string, session: string, move: WindowMove): Promise<boolean>
 }
 
@@ -272,7 +270,7 @@ export interface SessionWindow {
   start: number
   /** Of the turns before the window. */
   summary: RunningSummary | undefined
-  /** Number of deleted messages. */
+  /** Number of deleted messages in the window. */
   deleted: number
 }
 
@@ -281,6 +279,8 @@ export interface WindowMove extends Pick<SessionWindow, 'deleted'> {
   start: number
   /** Index of the window's first message after the move. */
   end: number
+  /** The summary before the move. */
+  earlier?: RunningSummary | undefined
   /** Covers all messages before `end`. */
   summary: RunningSummary
 }

@@ -90,12 +90,14 @@ export function createConversationStore({ db, forTenant }: Database): Conversati
 /** `SummaryStore` on either database. */
 export function createSummaryStore(database: Database, { history }: Pick<RunStore, 'history'>): SummaryStore {
   const { db } = database
-  const deletedIn = (tenant: string, session: string) =>
+  /** Of the window alone: a deletion before the window makes the summary anew. */
+  const deletedIn = (tenant: string, session: string, start: number) =>
     db
       .selectFrom('messages')
       .select(({ fn }) => fn.countAll<number>().as('count'))
       .where('tenant', '=', tenant)
       .where('session', '=', session)
+      .where('idx', '>=', start)
       .where(sql<boolean>`not ${isLeft}`)
   return {
     history,
@@ -114,13 +116,16 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
         owner: row.owner,
         start: windowStart,
         summary,
-        deleted: Number((await query(read, deletedIn(tenant, session))).rows[0]?.count),
+        deleted: Number((await query(read, deletedIn(tenant, session, windowStart))).rows[0]?.count),
       }
     },
 
-    async moveWindow(tenant, session, { start, end, summary, deleted }) {
+    async moveWindow(tenant, session, { start, end, earlier, summary, deleted }) {
       const ofWindow = db.updateTable('sessions').where('tenant', '=', tenant).where('key', '=', session).where('window_start', '=', start)
-      const moved = ofWindow.set({ window_start: end, summary: JSON.stringify(summary) }).where(deletedIn(tenant, session), '=', deleted)
+      const unchanged = ofWindow
+        .where('summary', 'is not distinct from', json(earlier))
+        .where(deletedIn(tenant, session, start), '=', deleted)
+      const moved = unchanged.set({ window_start: end, summary: JSON.stringify(summary) })
       const { changes } = await database.forTenant(tenant).unit(async (connection) => {
         // Waits for a deletion that goes on: the second statement counts what the deletion has committed.
         await query(connection, ofWindow.set({ window_start: start }))
