@@ -16,7 +16,7 @@ test('a scale shortens every proof, down to what its program accepts', () => {
     'ledger --writes 500 --seed 7',
     'steering --runs 100 --kills 2 --seed 7',
     'hostile --requests 5000 --seed 7',
-    'soak --minutes 1 --seed 7',
+    'soak --minutes 3 --seed 7',
   ])
   assert.ok(argumentsOf(0.0001).includes('hostile --requests 100 --seed 7'))
 })

@@ -47,7 +47,7 @@ export const proofs: readonly Proof[] = [
   {
     name: 'soak',
     script: 'proofs/soak/run.ts',
-    argumentsFor: (scale, seed) => ['--minutes', share(15, scale, 1), '--seed', String(seed)],
+    argumentsFor: (scale, seed) => ['--minutes', share(60, scale, 1), '--seed', String(seed)],
   },
 ]
 
