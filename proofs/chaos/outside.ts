@@ -9,7 +9,7 @@ import type { ChatKind } from './history/operations.ts'
 /** Stand-ins for external services: model, ledger, receiver of callbacks. Their requests are recorded in the history. */
 export interface Outside {
   modelUrl: string
-  /** URL of an OpenAPI service with the operations `record` and `seal` (write) and `look` (read). */
+  /** URL of an OpenAPI service with the operations `record` and `seal` (write), `look` and `read` (read). */
   ledgerUrl: string
   callbackUrl: string
   /** `host:port` of the callback receiver. */
@@ -89,8 +89,10 @@ function answer(request: ModelServerRequest, { index, mode, random, history }: S
   const text = textOf(last.content)
   if (textOf(messages[0].content).includes('memory of an assistant')) return { text: memoriesOf(text) }
   const breakOptions = mode === 'breaks' || random() < 0.03 ? { breakAfter: 2 + Math.floor(random() * 4) } : {}
-  const [, requestId = '', kind = 'talk'] = /(\S+) (talk|read|write|both|seal|slow|long)\b/.exec(last.role === 'tool' ? '' : text) ?? []
-  const calls = callsOf(kind as ChatKind, requestId)
+  const asked = messages.findLastIndex(({ role }: { role: string }) => role !== 'tool' && role !== 'assistant')
+  const [, requestId = '', kind = 'talk'] = chatPattern.exec(textOf(messages[asked].content)) ?? []
+  const results = messages.slice(asked).filter(({ role }: { role: string }) => role === 'tool')
+  const calls = callsOf(kind as ChatKind, requestId)[results.length] ?? []
   if (calls.length > 0) return { text: ['I ', 'look ', 'at ', 'it.'], calls, delayMs: random() * 40, ...breakOptions }
   const isSlow = kind === 'slow'
   if (isSlow) recordCall(request, requestId, history)
@@ -98,6 +100,8 @@ function answer(request: ModelServerRequest, { index, mode, random, history }: S
   const pauseMs = isSlow ? 150 : kind === 'long' ? longMs / pieces.length : 5 + random() * 40
   return { text: pieces, delayMs: random() * 40, pauseMs, ...(isSlow ? {} : breakOptions) }
 }
+
+const chatPattern = /(\S+) (talk|read|write|both|seal|doubt|slow|long)\b/
 
 /** Duration of a long answer: longer than a stopping process waits for its runs. */
 export const longMs = 40_000
@@ -118,39 +122,44 @@ function textOf(content: unknown): string {
   return typeof content === 'string' ? content : JSON.stringify(content)
 }
 
-function callsOf(kind: ChatKind, requestId: string) {
+/** The calls of each kind of chat, by the number of calls that the model has results of. */
+function callsOf(kind: ChatKind, requestId: string): Record<number, { name: string; arguments: string }[]> {
   const call = (name: string) => ({ name, arguments: JSON.stringify({ what: requestId }) })
-  const [look, record, seal] = [call('ledger__look'), call('ledger__record'), call('vault__seal')]
+  const [look, record, seal, read] = [call('ledger__look'), call('ledger__record'), call('vault__seal'), call('page__read')]
   switch (kind) {
     case 'read':
-      return [look, look]
+      return { 0: [look, look] }
     case 'write':
-      return [record]
+      return { 0: [record] }
     case 'both':
-      return [look, record]
+      return { 0: [look, record] }
     case 'seal':
-      return [look, seal]
+      return { 0: [look, seal] }
+    case 'doubt':
+      return { 0: [read], 1: [record] }
     case 'talk':
     case 'slow':
     case 'long':
-      return []
+      return {}
   }
 }
 
-/** OpenAPI documents of the ledger and of the vault, whose calls wait for an approval. */
-export function documentOf(name: 'ledger' | 'vault', url: string) {
+/**
+ * OpenAPI documents of the ledger, of the vault, whose calls wait for an approval, and of pages that strangers write, after which calls of the
+ * ledger wait too.
+ */
+export function documentOf(name: 'ledger' | 'vault' | 'page', url: string) {
   const operation = (operationId: string) => ({
     operationId,
     parameters: [{ name: 'what', in: 'query', required: true, schema: { type: 'string' } }],
     responses: { 200: { description: 'Done.' } },
   })
-  return {
-    openapi: '3.1.0',
-    info: { title: name, version: '1' },
-    servers: [{ url }],
-    paths:
-      name === 'ledger' ? { '/entries': { post: operation('record'), get: operation('look') } } : { '/seals': { post: operation('seal') } },
+  const paths = {
+    ledger: { '/entries': { post: operation('record'), get: operation('look') } },
+    vault: { '/seals': { post: operation('seal') } },
+    page: { '/pages': { get: operation('read') } },
   }
+  return { openapi: '3.1.0', info: { title: name, version: '1' }, servers: [{ url }], paths: paths[name] }
 }
 
 async function startLedger(random: () => number, history: History) {

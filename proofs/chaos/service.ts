@@ -40,7 +40,7 @@ export async function openService(folder: string, { count, outside, random, from
   async function openReplica(name: string, database: string): Promise<Replica> {
     const ownFolder = path.join(folder, name)
     await mkdir(ownFolder)
-    for (const tool of ['ledger', 'vault'] as const)
+    for (const tool of ['ledger', 'vault', 'page'] as const)
       await writeFile(path.join(ownFolder, `${tool}.json`), JSON.stringify(documentOf(tool, outside.ledgerUrl)))
     // JSON is valid YAML.
     await writeFile(path.join(ownFolder, 'agent.yaml'), JSON.stringify(configurationOf(outside)))
@@ -102,12 +102,13 @@ const budgets = [
 
 function configurationOf({ modelUrl, ledgerUrl }: ServiceOptions['outside']) {
   const primary = { provider: 'openai-compatible', model: 'scripted', base_url: modelUrl, prices, max_output_tokens: 500 }
-  const tool = (name: string) => ({ name, type: 'openapi', config: { spec: `${name}.json`, base_url: ledgerUrl } })
+  const tool = (name: string) => ({ name, type: 'openapi', trust: 'trusted', config: { spec: `${name}.json`, base_url: ledgerUrl } })
   return {
     llms: { primary },
     limits: { max_session_wait: 5, reconnect_grace: 1 },
     access,
     budgets,
-    tools: [tool('ledger'), { ...tool('vault'), approval: 'required' }],
+    containment: { after_untrusted: 'approve' },
+    tools: [tool('ledger'), { ...tool('vault'), approval: 'required' }, { ...tool('page'), trust: 'untrusted' }],
   }
 }

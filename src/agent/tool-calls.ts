@@ -232,6 +232,7 @@ function suspensionToResume({ call, fault }: PreparedCall, { suspensionOf, decis
 
 function toPending({ call, tool, input }: PreparedCall): PendingCall {
   const sources = call.held?.sources
+  if (sources) reachState('call-held')
   return { callId: call.id, tool: tool?.name ?? call.name, input, by: call.approval ?? 'caller', ...(sources && { sources }) }
 }
 

@@ -59,8 +59,10 @@ function toLine(writes: readonly Write[], reads: readonly Read[]): { versions: V
   const [first, ...others] = firsts
   const versions: Version[] = first === undefined ? [] : [{ version: first, write: undefined }]
   const unwritten = others.filter((version) => {
-    const before = versionBefore(version, reads, writes)
-    if (before === undefined || next.has(before)) return true
+    let before = versionBefore(version, reads, writes)
+    if (before === undefined) return true
+    // A read that began before a write may end after the write, and show an earlier version.
+    while (next.has(before)) before = next.get(before)!.version
     next.set(before, { version, write: undefined })
     return false
   })

@@ -27,6 +27,13 @@ testProperty('effects', checkEffects, {
     },
     found: /was made before an approval/,
   },
+  'a call before the approval that a text of strangers requires': {
+    wrong: (history, random) => {
+      const { args } = pick(history, 'chat', random, ({ args: { kind } }) => kind === 'doubt')
+      pick(history, 'effect', random, ({ args: { requestId } }) => requestId === args.requestId).invokedAt -= 5000
+    },
+    found: /record: was made before an approval/,
+  },
   'a call that was rejected': {
     wrong: (history, random) => void (pick(history, 'decide', random).args.decision = 'reject'),
     found: /was made before an approval/,

@@ -1,4 +1,15 @@
-import type { ChatKind, ChatMode, Kind, Kinds, Operation, OperationOf, Result, SeenEvent, SeenMessage } from '../history/operations.ts'
+import {
+  approvedOperation,
+  type ChatKind,
+  type ChatMode,
+  type Kind,
+  type Kinds,
+  type Operation,
+  type OperationOf,
+  type Result,
+  type SeenEvent,
+  type SeenMessage,
+} from '../history/operations.ts'
 import { createRandomOf } from '../../random.ts'
 
 /** What an operation of a simulated history adds to its kind and arguments. */
@@ -37,7 +48,7 @@ export function createSimulation(seed: number): Simulation {
   }
 }
 
-const kinds: readonly ChatKind[] = ['talk', 'write', 'seal', 'read']
+const kinds: readonly ChatKind[] = ['talk', 'write', 'seal', 'read', 'doubt']
 const modes: readonly ChatMode[] = ['json', 'stream', 'async']
 const clientCount = 4
 const sessionCount = 3
@@ -99,10 +110,11 @@ function addChat(chat: SimulatedChat, simulation: Simulation): void {
   const { requestId, kind, mode } = rest
   const args = { ...rest, caller: 'admin' }
   if (kind === 'write') simulation.add('ledger', 'effect', { requestId, operation: 'record', key: 'call-1' })
-  if (kind === 'seal') {
+  const operation = approvedOperation[kind]
+  if (operation) {
     simulation.add(client, 'decide', { requestId, callId: 'call-1', decision: 'approve' })
     simulation.history.at(-1)!.invokedAt -= overlapMs
-    simulation.add('ledger', 'effect', { requestId, operation: 'seal', key: 'call-1' })
+    simulation.add('ledger', 'effect', { requestId, operation, key: 'call-1' })
   }
   if (mode === 'json') simulation.add(client, 'chat', args, { reply: { output, finish: 'stop' } })
   if (mode === 'async') {
