@@ -10,7 +10,8 @@ export interface Scene {
   /** Proxy between each replica and the database, by index of the replica. */
   proxies: readonly CutProxy[]
   outside: Outside
-  restartPostgres(): Promise<void>
+  /** `awayMs`: how long the server is away. */
+  restartPostgres(awayMs?: number): Promise<void>
   /** Terminates all database connections at the server. */
   terminateBackends(): Promise<void>
   random(): number
@@ -73,6 +74,8 @@ const longFaults: Record<string, SharedFault> = {
     for (const proxy of proxies) proxy.isolate(ms)
     await sleep(ms)
   },
+  // Connections are refused, so that queries fail in place of waiting.
+  'database stopped': ({ restartPostgres, random }) => restartPostgres(16_000 + random() * 4000),
 }
 const roundsPerLongFault = 3
 

@@ -50,7 +50,7 @@ export class Replica {
 
   /**
    * Starts the process. Resolves when the replica is ready. A start without a database ends with exit code 1 and is repeated, as an
-   * orchestrator does. Throws on any other exit, and when the replica is not ready after a minute.
+   * orchestrator does. Throws on any other exit, and when the replica is not ready after `startMs`.
    */
   async start(): Promise<void> {
     const until = Date.now() + startMs
@@ -74,7 +74,7 @@ export class Replica {
     while (!(await this.isReady())) {
       if (child.exitCode === 1 && Date.now() < until) return false
       if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${name} exited during its start. The log is in ${folder}.`)
-      if (Date.now() > until) throw new Error(`${name} is not ready after a minute. The log is in ${folder}.`)
+      if (Date.now() > until) throw new Error(`${name} is not ready after ${startMs / 1000} s. The log is in ${folder}.`)
       await sleep(pollMs)
     }
     isStarting = false
@@ -146,6 +146,7 @@ export class Replica {
   }
 }
 
-const startMs = 60_000
+/** A start takes a minute on a machine with ten times more work than processors. */
+const startMs = 180_000
 const restartMs = 500
 const pollMs = 50

@@ -14,7 +14,8 @@ export interface Service {
   /** Proxy between each replica and the database, by index of the replica. */
   proxies: readonly CutProxy[]
   query: Query
-  restartPostgres(): Promise<void>
+  /** `awayMs`: how long the server is away. */
+  restartPostgres(awayMs?: number): Promise<void>
   /** Terminates all database connections at the server. */
   terminateBackends(): Promise<void>
   stop(): Promise<void>
@@ -35,9 +36,10 @@ export async function openService(folder: string, { count, outside, random, from
   // An earlier version refuses a database of this one, and makes its own.
   const databaseUrl = await (from === undefined ? postgres.createDatabase() : postgres.createEmptyDatabase())
   const proxies = await Promise.all(Array.from({ length: count }, () => startCutProxy(Number(new URL(databaseUrl).port), random)))
-  const replicas = await Promise.all(proxies.map(({ port }, index) => openReplica(`replica-${index + 1}`, toAddress(databaseUrl, port))))
+  const replicas = await Promise.all(proxies.map(({ port }, index) => openReplica(index, toAddress(databaseUrl, port))))
 
-  async function openReplica(name: string, database: string): Promise<Replica> {
+  async function openReplica(index: number, database: string): Promise<Replica> {
+    const name = `replica-${index + 1}`
     const ownFolder = path.join(folder, name)
     await mkdir(ownFolder)
     for (const tool of ['ledger', 'vault', 'page'] as const)
@@ -53,6 +55,7 @@ export async function openService(folder: string, { count, outside, random, from
       CALLBACK_RETRY_SECONDS: Array.from({ length: 20 }, () => '0.5').join(','),
       OUTBOUND_ALLOW: outside.callbackHost,
       LOG_FORMAT: 'json',
+      CLOCK_SKEW_MS: String(-index * skewMs),
     }
     return new Replica({ name, port: await freePort(), folder, environment, checkout: from })
   }
@@ -71,7 +74,7 @@ export async function openService(folder: string, { count, outside, random, from
     replicas,
     proxies,
     query,
-    restartPostgres: () => postgres.restart(),
+    restartPostgres: (awayMs) => postgres.restart(awayMs),
     terminateBackends: async () => {
       const end = 'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
       // A database that is being restarted has ended its connections.
@@ -85,6 +88,9 @@ export async function openService(folder: string, { count, outside, random, from
   }
 }
 
+/** The difference between the clocks of two replicas. The first has the clock of the database. */
+const skewMs = 1500
+
 function toAddress(databaseUrl: string, port: number): string {
   const address = new URL(databaseUrl)
   address.port = String(port)
@@ -94,6 +100,9 @@ function toAddress(databaseUrl: string, port: number): string {
 /** Budgets that pay for every call, and two that a few callers use up again and again. */
 const budgets = [
   { name: 'callers', scope: 'caller', window: 'hour', limit: { usd: 100_000 } },
+  // Hours that begin at other minutes, so that a window ends in most long runs.
+  { name: 'callers-half', scope: 'caller', window: 'hour', timezone: 'Asia/Kolkata', limit: { usd: 100_000 } },
+  { name: 'callers-quarter', scope: 'caller', window: 'hour', timezone: 'Asia/Kathmandu', limit: { usd: 100_000 } },
   { name: 'runs', scope: 'run', limit: { tokens: 100_000_000 } },
   { name: 'tenant', scope: 'tenant', window: 'month', limit: { usd: 1_000_000, tokens: 1_000_000_000_000 } },
   { name: 'spenders', scope: 'caller', window: 'day', limit: { usd: 0.01 }, match: { roles: ['spender'] } },

@@ -79,7 +79,6 @@ const execution: Row[] = [
 
 const approvals: Row[] = [
   ['run-interrupted', 'runs/execution/interrupt.ts', 'An interrupted run is held by no process', 120],
-  ['interruption-with-stop', 'runs/execution/execute.ts', 'A run that is stopped as it is interrupted ends once'],
   ['call-held', 'agent/tool-calls.ts', 'A call that a text of strangers may cause is not made without a decision', 120],
   ['decision-resumes', 'runs/approvals/interrupted-runs.ts', 'The last decision resumes the run once', 600],
   ['decision-releases', 'runs/approvals/interrupted-runs.ts', 'A decided asynchronous run is executed once', 600],

@@ -8,16 +8,22 @@ export interface Target {
   name(): string
 }
 
-/** Reads and changes the configuration with `if-match`, concurrently with other administrators. Some changes are of a version read earlier. */
+/** Reads and changes the configuration with `if-match`, concurrently with other administrators. Some changes are of a version read earlier, and some are made at once. */
 export async function configure(client: string, { caller, random, isActive }: Load): Promise<void> {
+  const write = (value: string, ifMatch: string) => {
+    const body = { configuration: { description: value }, ...(random() < 0.3 ? { in_memory_only: true } : {}) }
+    const request = { method: 'PUT', path: '/core/v1/agent/config', body, headers: { 'if-match': ifMatch } }
+    return send(caller, [client, 'write configuration', { ifMatch, value }], request, (_, headers) => ({
+      version: headers.get('etag') ?? '',
+    }))
+  }
   let earlier: string | undefined
   for (let n = 0; isActive(); n++) {
     const read = await readConfiguration(caller, client)
     if (read.reply && random() < 0.5) {
-      const args = { ifMatch: earlier !== undefined && random() < 0.3 ? earlier : read.reply.version, value: `${client} ${n}` }
-      const body = { configuration: { description: args.value }, ...(random() < 0.3 ? { in_memory_only: true } : {}) }
-      const request = { method: 'PUT', path: '/core/v1/agent/config', body, headers: { 'if-match': args.ifMatch } }
-      await send(caller, [client, 'write configuration', args], request, (_, headers) => ({ version: headers.get('etag') ?? '' }))
+      const ifMatch = earlier !== undefined && random() < 0.3 ? earlier : read.reply.version
+      const values = [`${client} ${n}`, ...(random() < 0.3 ? [`${client} ${n} at once`] : [])]
+      await Promise.all(values.map((value) => write(value, ifMatch)))
     }
     earlier = read.reply?.version ?? earlier
     await sleep(random() * 600)

@@ -56,10 +56,9 @@ export async function execute(
     )
     if (run.stopCause === 'handed_over') throw new Error('The run was handed over.')
     if (outcome.type === 'end') progress.end = outcome
-    else if (run.signal.aborted) {
-      reachState('interruption-with-stop')
-      progress.end = { reason: reasonOfStop(run) }
-    } else {
+    // The watch of a replay may stop the run behind the end of the loop.
+    else if (run.signal.aborted) progress.end = { reason: reasonOfStop(run) }
+    else {
       // A budget may refuse the first model call while the begin is still on its way to the disk.
       if (run.storing) await run.storing
       await interrupt(run, progress, outcome.calls, deps)
