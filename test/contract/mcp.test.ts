@@ -235,16 +235,18 @@ test('MCP: invalid messages are refused before anything runs', async (t) => {
 
   const batch = (body: unknown[], revision: string) =>
     service.client.request('POST', '/mcp', { body, headers: { 'mcp-protocol-version': revision } })
-  for (const [messages, revision] of [
-    [[{ jsonrpc: '2.0', id: 1, method: 'tools/list' }], '2025-06-18'],
-    [[{ jsonrpc: '2.0', id: 1, method: 'initialize' }], '2025-03-26'],
-    [[], '2025-03-26'],
-    [[7], '2025-03-26'],
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+  for (const [messages, revision, fault] of [
+    [[list], '2025-06-18', /has no batches/],
+    [[{ ...list, method: 'initialize' }], '2025-03-26', /initialize/],
+    [[], '2025-03-26', /must have 1 to 50 messages, but has 0/],
+    [Array.from({ length: 51 }, () => list), '2025-03-26', /must have 1 to 50 messages, but has 51/],
+    [[7], '2025-03-26', /must be object/],
   ] as const) {
     const refused = await batch([...messages], revision)
     assert.deepEqual({ status: refused.status, code: refused.body.error.code }, { status: 400, code: -32600 })
+    assert.match(refused.body.error.message, fault)
   }
-  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
   const from = (origin: string) =>
     service.client.request('POST', '/mcp', { body: list, headers: { origin, accept: 'application/json, text/event-stream' } })
   assert.equal((await from('https://evil.example')).status, 403)

@@ -9,10 +9,15 @@ export const maxBatch = 50
 /** The only revision with JSON-RPC batches: they came with it, and went with the next one. */
 const batchRevision = '2025-03-26'
 
-/** Throws for a batch in another revision, and for one with `initialize`, which comes alone. A request without a revision has the one with batches. */
+/**
+ * Throws for a batch in another revision, with no message or more than `maxBatch`, or with `initialize`, which comes alone. A request without a
+ * revision has the one with batches.
+ */
 export function checkBatch(messages: readonly unknown[], { headers }: Pick<FastifyRequest, 'headers'>): void {
   const revision = headers['mcp-protocol-version'] ?? batchRevision
   if (revision !== batchRevision) throw invalid(['body'], `must be one message: revision ${String(revision).slice(0, 20)} has no batches`)
+  const count = messages.length
+  if (count === 0 || count > maxBatch) throw invalid(['body'], `must have 1 to ${maxBatch} messages, but has ${count}`)
   if (messages.some((message) => fieldsOf(message)['method'] === 'initialize')) {
     throw invalid(['body'], 'must not have initialize in a batch')
   }

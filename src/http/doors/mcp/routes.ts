@@ -33,7 +33,7 @@ const Message = Type.Object(
 
 const Body = Type.Union([
   Message,
-  Type.Array(Message, { minItems: 1, maxItems: maxBatch, description: 'A batch of messages, in revision 2025-03-26 alone.' }),
+  Type.Array(Message, { description: `A batch of 1 to ${maxBatch} messages, in revision 2025-03-26 alone.` }),
 ])
 
 const Json = Type.Record(Type.String(), Type.Unknown())
