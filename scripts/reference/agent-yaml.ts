@@ -47,7 +47,8 @@ function generalSection(): string {
   const names = Object.keys(fields).filter((name) => !isSection(name))
   const example =
     'name: Shop support\ndescription: Answers questions about orders.\ninstructions: |\n  You are the support agent of a shop.\nmax_iterations: 10'
-  return `## General\n\n${toFieldTable(names.map((name) => [name, fields[name]!, false]))}\n\n${toCodeBlock('yaml', example)}`
+  const properties = Object.fromEntries(names.map((name) => [name, fields[name]!]))
+  return `## General\n\n${toFields({ properties })}\n\n${toCodeBlock('yaml', example)}`
 }
 
 function toSection(name: string): string {
@@ -77,7 +78,7 @@ function toToolType(type: ToolType): string {
   ].join('\n\n')
 }
 
-/** The fields of a mapping; fields of inner mappings follow with their path, except those of models, which have a section. */
+/** The fields of a mapping; fields of inner mappings and of entries of lists follow with their path, except those of models, which have a section. */
 function toFields(schema: Schema): string {
   return toFieldTable(listFields(schema, ''))
 }
@@ -88,8 +89,14 @@ function listFields({ properties = {}, required = [] }: Schema, prefix: string):
   return Object.entries(properties).flatMap(([name, schema]): Field[] => {
     const path = `${prefix}${name}`
     const values = Object.values(schema.patternProperties ?? {}).filter((value) => value.properties)
-    const inner = 'provider' in (schema.properties ?? {}) ? [] : listFields(schema, `${path}.`)
-    return [[path, schema, required.includes(name)], ...inner, ...values.flatMap((value) => listFields(value, `${path}.<name>.`))]
+    const inner = isModel(schema) ? [] : listFields(schema, `${path}.`)
+    const entries = !schema.items || isModel(schema.items) ? [] : listFields(schema.items, `${path}[].`)
+    return [
+      [path, schema, required.includes(name)],
+      ...inner,
+      ...entries,
+      ...values.flatMap((value) => listFields(value, `${path}.<name>.`)),
+    ]
   })
 }
 
@@ -106,11 +113,13 @@ function toFieldTable(rows: readonly Field[]): string {
 
 function toType(schema: Schema): string {
   const values = Object.values(schema.patternProperties ?? {})
-  if ('provider' in (schema.properties ?? {})) return '[model](#fields-of-a-model)'
-  if ('provider' in (schema.items?.properties ?? {})) return 'list of [models](#fields-of-a-model)'
+  if (isModel(schema)) return '[model](#fields-of-a-model)'
+  if (schema.items && isModel(schema.items)) return 'list of [models](#fields-of-a-model)'
   if (schema.type === 'object' && values.length === 1 && schema.writeOnly !== true) return `mapping to ${describeType(values[0]!)}`
   return describeType(schema)
 }
+
+const isModel = ({ properties = {} }: Schema) => 'provider' in properties
 
 function lowerFirst(text: string): string {
   return `${text[0]!.toLowerCase()}${text.slice(1)}`

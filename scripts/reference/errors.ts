@@ -82,6 +82,7 @@ ${toTable(
   [
     ['-32700', 'The body is not JSON.'],
     ['-32600', 'The body is not a JSON-RPC request.'],
+    ['-32601', 'There is no such method.'],
     ['-32000', '`/a2a`: the key lacks the permission that the message names.'],
     ['-32000', '`/mcp`: a message of a batch is over the rate limit.'],
     ['-32000', '`/a2a`, and tasks of `/mcp`: a budget is used up. `data` names the budget, and when it is whole again (`resets_at`).'],

@@ -31,7 +31,7 @@ function namesOfParts({ properties = {} }: Schema): string[] {
 }
 
 const introduction = `\`POST /core/v1/chain_streaming\` and \`GET /core/v1/runs/{request_id}/stream\` answer with server-sent events. Each event is a line \`id:\`, a line
-\`data:\` with one JSON object, and an empty line. There is no line \`event:\`.
+\`data:\` with one JSON object, and an empty line. Only [progress of a tool](../guides/streaming.md#read-a-stream) has a line \`event: progress\` too.
 
 \`\`\`text
 id: 01a1fd5d-67f6-7502-b401-06e47c62549c:5

@@ -133,8 +133,7 @@ export const Step = namedObject('IntermediateStep', 'A step of a run: a tool cal
   sub_agent: optionalText('The sub-agent that took the step; absent for steps of the agent itself.'),
 })
 
-/** A file that a tool made. */
-export const GeneratedArtifact = namedObject('GeneratedArtifact', {
+export const GeneratedArtifact = namedObject('GeneratedArtifact', 'A file that a tool or a model made.', {
   artifact_id: Type.String(),
   file_name: Type.String(),
   file_type: Type.String({ description: 'MIME type.' }),
