@@ -291,7 +291,7 @@ test('Agent configuration: a replica that cannot use a change logs the reason an
   assert.ok(b.log.some((line) => JSON.parse(line).level === 50 && line.includes('SMALL_KEY')))
 })
 
-test('Agent configuration: a run resumed on another replica after a change keeps its initial configuration', async (t) => {
+test('Agent configuration: a run keeps its initial configuration when a change is made on another replica', async (t) => {
   const seen: string[] = []
   const model = await startModelServer((request, index) => {
     seen.push(request.body.messages[0].content.split('\n')[0])
