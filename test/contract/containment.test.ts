@@ -97,6 +97,13 @@ test('Containment: an address that the person wrote may be read', async (t) => {
   assert.deepEqual(site.asked, ['/a', '/b'], answer.text)
 })
 
+test('Containment: a context file under the files root is no text of strangers', async (t) => {
+  const { client, refunds } = await startContained(t, policy, { files: { 'rules.md': 'x', 'sales.csv': 'region,total' } })
+  const chat = { messages: [{ role: 'user', content: refund }], context_files: ['rules.md'] }
+  for (const request of ['r1', 'r2']) assert.equal((await client.chat(chat, ids(request))).status, 200)
+  assert.deepEqual(refunds, [{ order: '9' }, { order: '9' }])
+})
+
 test('Containment: a fork from before the page does not ask', async (t) => {
   const site = await startSite(t, { '/page': 'Plain text.' })
   const { client, refunds } = await startContained(t, policy, { sites: [site] })

@@ -134,7 +134,8 @@ function refusalIn({ log }: LiveRun, { decisions }: Progress): BudgetSpent | und
 /** The containment of the agent, with the taint from beside the transcript of the run. */
 function containmentOf({ agent, request }: LiveRun, { history, turn }: Progress, policy: ContainmentPolicy): Containment {
   const tools = agent.tools.list().flatMap(({ tool }) => tool ?? [])
-  const inherited = joinTaints(taintOfSummary(turn.summary), taintOfHistory(history, nameTools(tools)), taintOfRequest(request, history))
+  const earlier = history.filter(({ idx }) => idx !== turn.messageIndex)
+  const inherited = joinTaints(taintOfSummary(turn.summary), taintOfHistory(earlier, nameTools(tools)), taintOfRequest(request, earlier))
   return { policy, inherited }
 }
 
