@@ -13,7 +13,7 @@ import type { AgentConfig, ToolConfig } from '../configuration/schema.ts'
 import type { ToolType } from '../configuration/tool-types.ts'
 import { createTables } from '../tools/data-query/tables.ts'
 import { findKnowledgeFault } from '../tools/knowledge/document-store.ts'
-import { createSkillFolders } from '../tools/skills/skill-folders.ts'
+import { createAgentFiles } from '../tools/agent-files.ts'
 import { readSkills } from '../configuration/skills/skill.ts'
 import { messageOf } from '../errors.ts'
 import { entriesOf, isSecretNode, leavesOf, type SchemaNode } from '../configuration/change/entries.ts'
@@ -30,7 +30,7 @@ export async function checkConfigFile(file: string, { filesRoot }: Settings, { e
     const modelVariableUnset = unset.some(({ at }) => at[0] === 'llms')
     const files = await openFilesRoot(filesRoot).catch(() => undefined)
     const tools = await findToolProblems(config, { configDir: path.dirname(path.resolve(file)), files, environment })
-    const skills = await readSkills(createSkillFolders({ configDir: path.dirname(path.resolve(file)) }), config)
+    const skills = await readSkills(createAgentFiles({ configDir: path.dirname(path.resolve(file)) }), config)
     const folders = (skills?.faults ?? []).map((fault) => problemAt(['skills'], fault))
     const problems = [...unset, ...(modelVariableUnset ? [] : findModelProblems(config, environment)), ...tools, ...folders]
     if (problems.length > 0) throw new ConfigError(await withLines(problems, file))

@@ -7,6 +7,7 @@ import { isAudited, type ConfigurationStore } from '../configuration/configurati
 import { restoreFileVersion } from '../configuration/file/file-history.ts'
 import { contentOf } from '../configuration/file/file-record.ts'
 import { restoreConfiguration } from '../configuration/shared/latest-configuration.ts'
+import { changedSkills, withNewModules, type SkillPins } from '../configuration/skills/pins.ts'
 import { openGate } from '../service/gate.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Database } from '../store/database.ts'
@@ -14,7 +15,7 @@ import { createConfigurationFile } from '../store/disk/configuration-file.ts'
 import { publishOnce } from '../store/postgres/bus.ts'
 import { commandActing } from './acting.ts'
 import { CommandFailure } from './terminal.ts'
-import { isPrepared, withConfigurations } from './used-configuration.ts'
+import { isPrepared, pinsHere, withConfigurations } from './used-configuration.ts'
 
 /** The command "config restore". */
 
@@ -68,22 +69,25 @@ async function admit(
   const running = newest && contentOf(newest)
   if (!newest || !running) return {}
   const gate = openGate(database, { ...settings, now: Date.now })
-  const overridden = overrideOrThrow(await gate({ stored: running, used: running }, { stored: former, used: former }), reason)
+  const before = withNewModules(newest.skills, await pinsHere(settings, running.config))
+  const pins = await pinsHere(settings, former.config)
+  const next = { stored: former, used: former, pins }
+  const overridden = overrideOrThrow(await gate({ stored: running, used: running, pins: before }, next), reason)
   if (overridden.override) {
-    const diff = changedPaths(running.config, former.config)
-    await record({ former, diff, ...overridden }, newest.n, { store, settings })
+    const diff = [...changedPaths(running.config, former.config), ...changedSkills(before, pins)]
+    await record({ former, diff, pins, ...overridden }, newest.n, { store, settings })
   }
   return overridden
 }
 
 async function record(
-  { former, diff, ...overridden }: { former: ConfigurationSource; diff: string[]; override?: GateOverride },
+  { former, diff, pins, ...overridden }: { former: ConfigurationSource; diff: string[]; pins: SkillPins; override?: GateOverride },
   after: number,
   { store, settings }: Recorded,
 ): Promise<void> {
   const version = randomUUIDv7()
   const actor = await commandActing(settings)
-  const about = { version, storedVersion: version, kind: 'restore', text: former.text, at: Date.now(), diff } as const
+  const about = { version, storedVersion: version, kind: 'restore', text: former.text, skills: pins, at: Date.now(), diff } as const
   const by = { ...(actor && { actor }), isAudited: isAudited(former.config, diff), ...overridden }
   if (!(await store.add({ ...about, ...by }, after))) throw new CommandFailure(1, ['The configuration has changed meanwhile; try again.'])
 }

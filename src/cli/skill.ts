@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import type { AgentConfig } from '../configuration/schema.ts'
 import type { Skill } from '../configuration/skills/skill.ts'
 import { loadAgentConfig } from '../configuration/parse.ts'
-import { createSkillFolders } from '../tools/skills/skill-folders.ts'
+import { createAgentFiles } from '../tools/agent-files.ts'
 import { readSkill, SkillError } from '../tools/skills/read-skill.ts'
 import { findUnknownTools } from '../tools/skills/tool-names.ts'
 import { readSettings } from './prepare.ts'
@@ -40,7 +40,7 @@ interface CheckedSkills {
 }
 
 function readConfigured({ agentConfig }: { agentConfig: string }, config: AgentConfig): Promise<CheckedSkills> {
-  return createSkillFolders({ configDir: path.dirname(path.resolve(agentConfig)) }).read(config.skills)
+  return createAgentFiles({ configDir: path.dirname(path.resolve(agentConfig)) }).read(config)
 }
 
 /** The folder itself where it has `SKILL.md`, otherwise each folder in it. */

@@ -8,6 +8,8 @@ import type { AgentConfig } from '../configuration/schema.ts'
 import { parseSource, type ConfigContent } from '../configuration/change/change.ts'
 import { createGate, type FindEvidence, type GateRefusal } from '../configuration/change/gate.ts'
 import { contentOf, sourceOf } from '../configuration/file/file-record.ts'
+import { pinsOf, withNewModules, type SkillPins } from '../configuration/skills/pins.ts'
+import { readSkills } from '../configuration/skills/skill.ts'
 import { exists } from '../service/checks/installation.ts'
 import { createFindEvidence } from '../service/gate.ts'
 import type { Settings } from '../settings/settings.ts'
@@ -16,6 +18,7 @@ import { query, type Database } from '../store/database.ts'
 import { openDatabase } from '../store/open.ts'
 import { aliveProcesses } from '../store/leases/processes.ts'
 import { createSecretBox, plainBox } from '../store/secrets/secret-box.ts'
+import { createAgentFiles } from '../tools/agent-files.ts'
 import { CommandFailure } from './terminal.ts'
 
 /**
@@ -60,11 +63,18 @@ export async function withConfigurations<T>(
   )
 }
 
+/** The files of the skills and pinned modules of a configuration, beside agent.yaml. */
+export async function pinsHere({ agentConfig }: Pick<Settings, 'agentConfig'>, config: AgentConfig): Promise<SkillPins> {
+  return pinsOf(await readSkills(createAgentFiles({ configDir: path.dirname(path.resolve(agentConfig)) }), config))
+}
+
 interface GatedConfiguration {
   running: ConfigContent
+  /** The accepted files. */
+  pins: SkillPins
   version: string
   find: FindEvidence
-  /** Why an edit of the file is not in effect. */
+  /** Why an edit of the file, or of files of skills and modules, is not in effect. */
   refusal: GateRefusal | undefined
 }
 
@@ -76,10 +86,11 @@ export async function withGate<T>(settings: Settings, use: (gated: GatedConfigur
     const running = newest && contentOf(newest)
     if (!newest || !running?.config.releases?.gate) return undefined
     const find = createFindEvidence(database, settings.adminTenant)
-    const edited = await findEdit(store, settings)
-    const gate = createGate({ find, now: Date.now })
-    const refusal = edited && (await gate({ stored: running, used: running }, { stored: edited, used: edited }))
-    return use({ running, version: newest.version, find, refusal })
+    const pins = withNewModules(newest.skills, await pinsHere(settings, running.config))
+    const edited = (await findEdit(store, settings)) ?? running
+    const next = { stored: edited, used: edited, pins: await pinsHere(settings, edited.config) }
+    const refusal = await createGate({ find, now: Date.now })({ stored: running, used: running, pins }, next)
+    return use({ running, pins, version: newest.version, find, refusal })
   }).catch(() => undefined)
 }
 

@@ -45,7 +45,7 @@ export async function admitChange(
     oddities: [...oddities, ...(skills?.set.faults ?? [])],
     skills,
   }
-  const refusal = await deps.gate(current, next)
+  const refusal = await deps.gate({ ...current, pins: before }, { ...next, pins: skills?.pins })
   if (update.mode === 'check') return { ...prepared, ...(refusal && { refusal }) }
   return { ...prepared, ...overrideOrThrow(refusal, update.override) }
 }

@@ -10,7 +10,8 @@ import { describeOddities } from './models/findings.ts'
 import type { ChangeKind, PastConfiguration, ConfigurationStore, StoredConfiguration } from './configuration-store.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
-import type { SkillFolders, SkillSet } from './skills/skill.ts'
+import type { SkillPins } from './skills/pins.ts'
+import type { AgentFiles, SkillSet } from './skills/skill.ts'
 import { editYaml } from './change/edit-yaml.ts'
 import { maskText } from './change/mask-text.ts'
 
@@ -29,8 +30,8 @@ export interface Configuration {
    * database, the file cannot be written or holds an edit that is not in effect.
    */
   update(update: ConfigurationUpdate): Promise<UpdatedConfiguration>
-  /** The content that a change would bring into use. Nothing changes. Throws as `update` does. */
-  preview(preview: ConfigurationPreview): Promise<ConfigContent>
+  /** The content that a change would bring into use, with the files of now. Nothing changes. Throws as `update` does. */
+  preview(preview: ConfigurationPreview): Promise<PreviewedContent>
   /** Takes over an edit of the file. Faults of the edit are logged, and the configuration stays unchanged. */
   reload(): Promise<void>
   /** Refuses further changes. Resolves when no change is in progress. */
@@ -95,6 +96,11 @@ export interface ConfigurationPreview extends Pick<ConfigurationUpdate, 'change'
   at: { change: readonly string[]; base: readonly string[] }
 }
 
+export interface PreviewedContent extends ConfigContent {
+  /** The files of its skills and modules; those of the agent for the version in use. */
+  pins: SkillPins
+}
+
 export interface UpdatedConfiguration {
   version: string
   /** The time of the change in epoch milliseconds. */
@@ -110,8 +116,8 @@ export interface UpdatedConfiguration {
 export interface ConfigurationDependencies {
   /** Throws `ConfigError` for models that cannot be created. `skills`: absent where none are configured. */
   createAgent(config: AgentConfig, version: string, skills?: SkillSet): AgentParts
-  /** Default: no skills are read. */
-  skillFolders?: SkillFolders
+  /** Default: no skills are read, and no modules are pinned. */
+  agentFiles?: AgentFiles
   /**
    * Tests models and tools without running configured commands, and returns a line per failure. Throws `ConfigError` as `createAgent` does.
    * Takes seconds, not minutes.
@@ -173,8 +179,25 @@ interface ChangeSources {
   rules: ServiceRules
 }
 
+interface PreviewSources extends ChangeSources {
+  /** The files of the agent in use. */
+  pins: SkillPins
+  pinsAfter(config: AgentConfig): Promise<SkillPins>
+}
+
 /** Applies a change to a version, as an update of the version would. `current` has the version `version`. */
 export async function previewChange(
+  current: ConfigurationState & { version: string },
+  preview: ConfigurationPreview,
+  { pins, pinsAfter, ...sources }: PreviewSources,
+): Promise<PreviewedContent> {
+  const { change } = preview
+  if (change.kind === 'restore' && change.version === current.version) return { ...current.used, pins }
+  const content = await previewContent(current, preview, sources)
+  return { ...content, pins: await pinsAfter(content.config) }
+}
+
+async function previewContent(
   current: ConfigurationState & { version: string },
   { change, base, permissions, at }: ConfigurationPreview,
   sources: ChangeSources,
@@ -182,7 +205,7 @@ export async function previewChange(
   const isInUse = (version: string | undefined) => version === undefined || version === current.version
   const restore = (version: string, place: readonly string[]) =>
     prepareChange(current, { change: { kind: 'restore', version }, mode: 'file', permissions }, sources, place)
-  if (change.kind === 'restore') return isInUse(change.version) ? current.used : (await restore(change.version, at.change)).next.used
+  if (change.kind === 'restore') return (await restore(change.version, at.change)).next.used
   const from = base === undefined || isInUse(base) ? current : (await restore(base, at.base)).next
   return (await prepareChange(from, { change, mode: 'file', permissions }, sources, at.change)).next.used
 }

@@ -9,7 +9,7 @@ import type { Configuration, ConfigurationDependencies } from '../configuration/
 import { openGate } from './gate.ts'
 import { FileConfiguration } from '../configuration/file/file-configuration.ts'
 import { createFileRecord } from '../configuration/file/file-record.ts'
-import { ConfigError } from '../configuration/problems.ts'
+import { ConfigError, problemAt } from '../configuration/problems.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import { openSharedConfiguration } from '../configuration/shared/shared-configuration.ts'
@@ -25,9 +25,9 @@ import type { Database } from '../store/database.ts'
 import { createPresence } from '../store/leases/presence.ts'
 import { plainBox, type SecretBox } from '../store/secrets/secret-box.ts'
 import { createToolCatalogs, type ToolCatalogs } from '../tools/catalog.ts'
-import { createSkillFolders } from '../tools/skills/skill-folders.ts'
+import { createAgentFiles } from '../tools/agent-files.ts'
 import { toAgentSkills, withSkills } from '../tools/skills/skill-tools.ts'
-import { pinsOf } from '../configuration/skills/pins.ts'
+import { areSame, changedSkills, pinnedSkills, pinsOf } from '../configuration/skills/pins.ts'
 import { logFaults, readSkills, type SkillSet } from '../configuration/skills/skill.ts'
 import { createSmallModel, createModels } from '../models/create-model.ts'
 import { createEmbedder } from '../models/embeddings/create-embedder.ts'
@@ -86,7 +86,7 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
     now,
     log,
     newVersion: newId,
-    skillFolders: createSkillFolders({ configDir }),
+    agentFiles: createAgentFiles({ configDir }),
     createAgent(config: AgentConfig, version: string, skills?: SkillSet) {
       const oddities = describeOddities(config)
       if (oddities.length > 0) log.warn({ oddities }, 'Settings of models may have no effect, or may be refused by the provider')
@@ -103,16 +103,19 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
   return { ...opened, openAgent: createOpenAgent(opened.agents, making, common) }
 }
 
-function createOpenAgent({ current }: Agents, making: AgentMaking, { skillFolders, log }: Pick<Common, 'skillFolders' | 'log'>): OpenAgent {
+function createOpenAgent({ current }: Agents, making: AgentMaking, { agentFiles, log }: Pick<Common, 'agentFiles' | 'log'>): OpenAgent {
   const onError = (err: unknown) => log.error({ err }, 'A tool could not be closed')
-  return async (config, version) => {
+  return async (config, version, pins) => {
     const agent = current()
-    if (isDeepStrictEqual(agent.config, config)) {
+    if (isDeepStrictEqual(agent.config, config) && (!pins || areSame(pins, pinsOf(agent.skills)))) {
       const release = agent.hold()
       await agent.tools.settling()
       return { agent, close: async () => release() }
     }
-    const skills = await readSkills(skillFolders, config)
+    const present = await readSkills(agentFiles, config)
+    const skills = pins && present ? pinnedSkills(present, pins) : present
+    const missing = pins && changedSkills(pins, pinsOf(skills ? { ...skills, modules: present!.modules } : undefined))
+    if (missing && missing.length > 0) throw new ConfigError([problemAt([], `the files have changed since: ${missing.join(', ')}`)])
     const parts = createParts(config, version, making, { isTrial: true, skills })
     await parts.tools.settling()
     const own = createAgents(parts, { onError })
@@ -129,17 +132,14 @@ async function openOwn(stack: AsyncDisposableStack, database: Database, common: 
   // The file holds the same texts without encryption.
   const store = await openConfigurationStore(database, { ...common, box: plainBox })
   const record = createFileRecord({ ...common, name: file.name, store })
-  let skills: SkillSet | undefined
-  const { version, source, refused, save } = await record.begin(text, async ({ config }) => {
-    skills = await readSkills(common.skillFolders, config)
-    return skills && pinsOf(skills)
-  })
+  const begun = await record.begin(text, (config) => readSkills(common.agentFiles, config))
+  const { version, source, set: skills, save } = begun
   logFaults(log, undefined, skills)
   const first = createAgent(source.config, version, skills)
   await save()
   const agents = createAgents(first, { onError: (err) => log.error({ err }, 'A tool could not be closed') })
   stack.adopt(agents, (opened) => opened.close())
-  const options = { ...common, agents, source, refused, store, record, skills }
+  const options = { ...common, ...begun, agents, store, record, skills }
   const configuration = stack.adopt(new FileConfiguration(options), (opened) => opened.close())
   const follow = () =>
     void stack.adopt(
@@ -196,7 +196,7 @@ function createParts(config: AgentConfig, version: string, making: AgentMaking, 
   const small = createSmallModel(config.llms, making)
   const embedder = createEmbedder(config.llms.embedding, making)
   const findPrices = createFindPrices(config.llms, making.environment)
-  const catalog = making.catalogs.open(config.tools, config.approvals, use)
+  const catalog = making.catalogs.open(config.tools, config.approvals, { ...use, ...(set && { modules: set.modules }) })
   const parts = { version, config, model, small, embedder, findPrices, tools: catalog }
   if (!set) return parts
   const skills = toAgentSkills(set)

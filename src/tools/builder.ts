@@ -17,6 +17,8 @@ export interface ToolDependencies {
   files: FilesRoot
   /** Folder for files that a tool can rebuild. */
   cacheDir: string
+  /** The accepted hash of the files of a module. Undefined without a gate: the module follows its files. */
+  filesHash?: string | undefined
   /** Folder of agent.yaml; paths in an entry are relative to this folder. */
   configDir: string
   /** Values for `${NAME}` in secrets and addresses, resolved at each use. */

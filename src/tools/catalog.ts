@@ -2,6 +2,8 @@ import type { Tool, ToolListing, ToolSet } from '../agent/tool.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 import { toStableJson } from '../configuration/parse.ts'
 import type { AgentConfig, ToolConfig } from '../configuration/schema.ts'
+import { moduleKey } from '../configuration/skills/pins.ts'
+import type { ModuleHashes } from '../configuration/skills/skill.ts'
 import type { ToolType } from '../configuration/tool-types.ts'
 import type { ToolDependencies } from './builder.ts'
 import { createToolEntry, type BuilderLoader, type ToolEntry, type ToolEntryOptions } from './entry.ts'
@@ -19,7 +21,13 @@ export interface ToolCatalogs {
    * Starts building all entries in parallel and returns at once. An entry that an open catalog holds unchanged is reused. `isTrial`: the
    * configuration is tried out and not in use, so that the definitions of its servers' tools are compared with the pins and not stored.
    */
-  open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals'], options?: { isTrial?: boolean }): ToolCatalog
+  open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals'], options?: OpenOptions): ToolCatalog
+}
+
+interface OpenOptions {
+  isTrial?: boolean
+  /** The pinned files of modules. */
+  modules?: ModuleHashes
 }
 
 export interface CatalogOptions {
@@ -70,12 +78,13 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
   const openEntries = new Map<string, { entry: ToolEntry; users: number }>()
   const keys = new WeakMap<ToolEntry, string>()
 
-  function acquire(config: ToolConfig, isTrial: boolean): ToolEntry {
-    const known = keyOf(config)
+  function acquire(config: ToolConfig, { isTrial = false, modules }: OpenOptions): ToolEntry {
+    const filesHash = modules?.[moduleKey(config.name)]
+    const known = filesHash === undefined ? keyOf(config) : `${keyOf(config)} ${filesHash}`
     const isOwn = isTrial && !openEntries.has(known)
     const key = isOwn ? `trial ${known}` : known
     const shared = openEntries.get(key) ?? {
-      entry: createToolEntry(config, isOwn ? trialDeps : entryDeps, { builders, retryDelayMs }),
+      entry: createToolEntry(config, { ...(isOwn ? trialDeps : entryDeps), filesHash }, { builders, retryDelayMs }),
       users: 0,
     }
     shared.users++
@@ -92,12 +101,12 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
     await entry.close()
   }
 
-  function open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals'], { isTrial = false } = {}): ToolCatalog {
+  function open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals'], options: OpenOptions = {}): ToolCatalog {
     // Approvals are applied per catalog: a reused entry may come from a configuration with other approval rules.
     const gate = createGate(approvals)
     const search = createToolSearch()
     const finder = createToolFinder(deps.search)
-    const entries = configs.map((config) => acquire(config, isTrial))
+    const entries = configs.map((config) => acquire(config, options))
     const firstBuilds = Promise.all(entries.map((entry) => entry.firstBuild))
     let settling: Promise<void> | undefined = settlesWithin(firstBuilds, settleMs).then(() => (settling = undefined))
     let isOpen = true

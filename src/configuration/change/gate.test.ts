@@ -9,7 +9,7 @@ const now = 1000 * hourMs
 
 const of = (...lines: string[]) => {
   const source = parseSource(lines.join('\n'))
-  return { stored: source, used: source }
+  return { stored: source, used: source, pins: undefined }
 }
 const gated = of('releases: {gate: {dataset: core, max_added_writes: 1, max_age_hours: 2}}')
 const ungated = of('name: Free')
@@ -71,13 +71,13 @@ test('the gate of the running configuration decides: no change removes the gate,
 test('a change without a difference, and the way back to the stored configuration, need no experiment', async () => {
   const { gate, asked } = gateOf(undefined)
   assert.equal(await gate(gated, of('# the same', 'releases: {gate: {max_age_hours: 2, max_added_writes: 1, dataset: core}}')), undefined)
-  assert.equal(await gate({ stored: next.stored, used: gated.used }, next), undefined)
+  assert.equal(await gate({ stored: next.stored, used: gated.used, pins: undefined }, next), undefined)
   assert.deepEqual(asked, [])
 })
 
 test('a text that is stored for the next start is judged beside the configuration in use', async () => {
   const { gate, asked } = gateOf(undefined)
-  const refusal = await gate(gated, { stored: next.stored, used: gated.used })
+  const refusal = await gate(gated, { stored: next.stored, used: gated.used, pins: undefined })
   assert.equal(refusal?.configHash, hashOf(next.stored.config))
   assert.equal(asked.length, 1)
 })

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { ServiceError } from '../../errors.ts'
 import { hashOf } from '../hash.ts'
 import type { AgentConfig } from '../schema.ts'
+import { changedSkills, type SkillPins } from '../skills/pins.ts'
 import type { ConfigContent } from './change.ts'
 
 /** The newest completed experiment of a configuration on the dataset of a gate. */
@@ -38,6 +39,8 @@ export interface GateRefusal {
   dataset: string
   experiment: GateExperiment | undefined
   reason: string
+  /** The skills and modules whose files are not those of the running configuration. */
+  files: readonly string[]
 }
 
 /** A caller's reason to use a configuration that the gate has refused. */
@@ -50,6 +53,8 @@ export interface GateOverride {
 interface GatedState {
   readonly stored: Pick<ConfigContent, 'config'>
   readonly used: Pick<ConfigContent, 'config'>
+  /** The files of the configuration in use. */
+  readonly pins: SkillPins | undefined
 }
 
 /** Judges the step from the running configuration to the next. Undefined: the next may come into use. */
@@ -68,19 +73,24 @@ export function createGate({ find, now }: GateDependencies): Gate {
   return async (running, next) => {
     const rules = running.used.config.releases?.gate
     if (!rules) return undefined
-    const known = hashesOf(running)
-    for (const configHash of new Set(hashesOf(next))) {
-      if (known.includes(configHash)) continue
+    const files = changedSkills(running.pins, next.pins)
+    for (const configHash of hashesToTry(running, next)) {
       const evidence = await find(rules.dataset, configHash)
       const reason = findReason(rules, evidence, now())
-      if (reason !== undefined) return { configHash, dataset: rules.dataset, experiment: evidence?.experiment, reason }
+      if (reason !== undefined) return { configHash, dataset: rules.dataset, experiment: evidence?.experiment, reason, files }
     }
     return undefined
   }
 }
 
-function hashesOf({ stored, used }: GatedState): string[] {
-  return used.config === stored.config ? [hashOf(used.config)] : [hashOf(used.config), hashOf(stored.config)]
+/** A text that is stored already is judged with its files at the next start, and not again beside a change in memory. */
+function hashesToTry(running: GatedState, next: GatedState): Set<string> {
+  const hashesOf = (state: GatedState, pins?: SkillPins) => [state.used, state.stored].map(({ config }) => hashOf(config, pins))
+  const known = hashesOf(running, running.pins)
+  const used = hashOf(next.used.config, next.pins)
+  const isStored = hashesOf(running).includes(hashOf(next.stored.config))
+  const hashes = isStored ? [used] : [used, hashOf(next.stored.config, next.pins)]
+  return new Set(hashes.filter((hash) => !known.includes(hash)))
 }
 
 const hourMs = 3_600_000
@@ -112,8 +122,9 @@ function findReason(rules: GateRules, evidence: GateEvidence | undefined, now: n
 }
 
 /** A sentence for people. `subject`: what the gate has refused. */
-export function describeRefusal({ reason, configHash }: GateRefusal, subject = 'The change'): string {
-  return `${subject} has not passed the gate (releases.gate): ${reason}. The hash of the configuration is ${configHash}.`
+export function describeRefusal({ reason, configHash, files }: GateRefusal, subject = 'The change'): string {
+  const changed = files.length === 0 ? '' : ` Files have changed: ${files.join(', ')}.`
+  return `${subject} has not passed the gate (releases.gate): ${reason}.${changed} The hash of the configuration is ${configHash}.`
 }
 
 /** Part of a recorded version. Empty where the gate has not refused. Throws `gate_not_passed` for a refusal without a reason to override. */
@@ -143,10 +154,11 @@ function gateNotPassed(refusal: GateRefusal, subject?: string): ServiceError {
 }
 
 /** Fields of the error, and of the event in the ledger. */
-export function toDetails({ configHash, dataset, experiment, reason }: GateRefusal) {
+export function toDetails({ configHash, dataset, experiment, reason, files }: GateRefusal) {
   return {
     config_hash: configHash,
     dataset,
+    ...(files.length > 0 && { files: [...files] }),
     ...(experiment && {
       experiment: {
         id: experiment.id,

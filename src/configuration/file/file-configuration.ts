@@ -24,11 +24,12 @@ import {
 } from '../configuration.ts'
 import type { FileRecord } from './file-record.ts'
 import { edited, replaceFile, undo } from './replace-file.ts'
-import { toRefused, unused, type RefusedEdit } from './refused-edit.ts'
-import { changedSkills, pinsOf } from '../skills/pins.ts'
+import { filesUnused, ofFiles, toRefused, unused, type RefusedEdit } from './refused-edit.ts'
+import { areSame, changedSkills, pinsOf, type PinnedSkills, type SkillPins } from '../skills/pins.ts'
 import { logFaults, readSkills, skillsChanged, type SkillSet } from '../skills/skill.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import { parseEdit, type ConfigurationSource } from '../change/change.ts'
+import type { AgentConfig } from '../schema.ts'
 import { createMutex } from '../../concurrency/mutex.ts'
 
 export interface FileConfigurationDependencies extends ConfigurationDependencies {
@@ -38,16 +39,21 @@ export interface FileConfigurationDependencies extends ConfigurationDependencies
   source: ConfigurationSource
   /** The edit that is not in effect at the start. */
   refused: RefusedEdit | undefined
+  /** The change of the files of skills and modules that is not in effect at the start. */
+  refusedFiles: RefusedEdit | undefined
   store: ConfigurationStore
   record: FileRecord
-  /** The skills at the start of the service. */
+  /** The skills and modules at the start of the service. */
   skills: SkillSet | undefined
+  pins: SkillPins | undefined
 }
 
 /** The configuration in the file and the configuration in use. */
 interface CurrentState extends ConfigurationState {
   readonly since: number
   readonly skills: SkillSet | undefined
+  /** The accepted files; those of a refused change are not among them. */
+  readonly pins: SkillPins | undefined
 }
 
 /** The configuration of a service with a single process: the text of the file, and changes in memory. */
@@ -56,20 +62,22 @@ export class FileConfiguration implements Configuration {
   private state: CurrentState
   /** A text whose problems are logged only once. */
   private refused: RefusedEdit | undefined
+  private refusedFiles: RefusedEdit | undefined
   private readonly mutex = createMutex()
   private isClosed = false
   private watching: { close(): void } | undefined
 
   constructor(deps: FileConfigurationDependencies) {
     this.deps = deps
-    this.state = { stored: deps.source, used: deps.source, since: deps.now(), skills: deps.skills }
+    this.state = { stored: deps.source, used: deps.source, since: deps.now(), skills: deps.skills, pins: deps.pins }
     this.refused = deps.refused
+    this.refusedFiles = deps.refusedFiles
     this.watchSkills()
   }
 
   show() {
     const { used, since, skills } = this.state
-    const warnings = [...(this.refused?.faults ?? []), ...(skills?.faults ?? [])]
+    const warnings = [this.refused, this.refusedFiles, skills].flatMap((problem) => problem?.faults ?? [])
     const view = { config: redactConfig(used.config), version: this.deps.agents.current().version, since }
     return warnings.length === 0 ? view : { ...view, warnings }
   }
@@ -91,7 +99,9 @@ export class FileConfiguration implements Configuration {
   }
 
   preview(preview: ConfigurationPreview) {
-    return previewChange({ ...this.state, version: this.deps.agents.current().version }, preview, this.deps)
+    const { version, skills } = this.deps.agents.current()
+    const pinsAfter = async (config: AgentConfig) => (await this.readFiles(config))?.pins ?? {}
+    return previewChange({ ...this.state, version }, preview, { ...this.deps, pins: pinsOf(skills), pinsAfter })
   }
 
   reload() {
@@ -145,7 +155,7 @@ export class FileConfiguration implements Configuration {
       await tools.close()
       throw error
     }
-    this.use(next, parts, skills?.set)
+    this.use(next, parts, skills)
     if (mode === 'file') this.refused = undefined
     if (!isGated) await record.add(recorded)
     const fields = { tenant: actor.tenant, sub: actor.sub, version, mode, diff }
@@ -153,29 +163,34 @@ export class FileConfiguration implements Configuration {
     return { version, at: this.state.since, diff, warnings: [...findFaultyTools(tools).map(hideUrlSecrets), ...oddities], backup }
   }
 
-  private use(next: ConfigurationState, parts: AgentParts, skills: SkillSet | undefined): void {
-    this.state = { ...next, since: this.deps.now(), skills }
+  private use(next: ConfigurationState, parts: AgentParts, skills: PinnedSkills | undefined): void {
+    this.state = { ...next, since: this.deps.now(), skills: skills?.set, pins: skills?.pins }
+    this.refusedFiles = undefined
     this.deps.agents.swap(parts)
     this.watchSkills()
   }
 
   private skillChange(): SkillChange {
     return {
-      before: pinsOf(this.state.skills),
-      after: async (config) => {
-        const set = await readSkills(this.deps.skillFolders, config)
-        return set && { set, pins: pinsOf(set) }
-      },
+      before: this.state.pins,
+      after: (config) => this.readFiles(config),
     }
+  }
+
+  private async readFiles(config: AgentConfig): Promise<PinnedSkills | undefined> {
+    const set = await readSkills(this.deps.agentFiles, config)
+    return set && { set, pins: pinsOf(set) }
   }
 
   private watchSkills(): void {
     const { used, skills } = this.state
     this.watching?.close()
-    this.watching = skills && this.deps.skillFolders?.watch(used.config.skills, skills.mark, () => void this.followSkills())
+    // A refused change is tried again, because an experiment may pass.
+    const mark = this.refusedFiles ? '' : skills?.mark
+    this.watching = mark === undefined ? undefined : this.deps.agentFiles?.watch(used.config, mark, () => void this.followSkills())
   }
 
-  /** Takes over a change of the files of skills. */
+  /** Takes over a change of the files of skills and modules. */
   private followSkills(): Promise<void> {
     return this.mutex.run(async () => {
       if (!this.isClosed) await this.takeOver(this.state.stored.text)
@@ -213,44 +228,53 @@ export class FileConfiguration implements Configuration {
   /** Undefined when the text is in use now. */
   private async takeOver(text: string): Promise<RefusedEdit | undefined> {
     const { file, log } = this.deps
+    const isOfFiles = text === this.state.stored.text
     try {
       await this.useEdit(text)
-      this.refused = undefined
+      if (!isOfFiles) this.refused = undefined
     } catch (error) {
       const refused = toRefused(text, file.name, error)
       const fields = refused ? { problems: refused.faults } : { err: error }
+      if (isOfFiles && refused?.isOfGate) {
+        if (this.refusedFiles?.faults[0] !== refused.faults[0]) log.error(fields, filesUnused)
+        return (this.refusedFiles = refused)
+      }
       if (this.refused?.text !== text) log.error(fields, `${file.name} ${unused(refused ?? { isOfGate: false })}`)
       this.refused = refused ?? { text, faults: [`${file.name} ${unused({ isOfGate: false })}`], isOfGate: false, cause: error }
     }
-    return this.refused
+    return isOfFiles ? undefined : this.refused
   }
 
   private async useEdit(text: string): Promise<void> {
     const { deps, state } = this
     const { file, record, log } = deps
     const next = editState(state, state.stored.data, parseEdit(text))
-    const skills = await readSkills(deps.skillFolders, next.used.config)
-    const pins = skills && pinsOf(skills)
+    const isEdit = text !== state.stored.text
+    const skills = await this.readFiles(next.used.config)
     const changed = changedPaths(state.used.config, next.used.config)
     const recorded = changed.length === 0 ? undefined : await record.findNewer(text)
     // A command that records a version has asked the gate.
-    if (recorded === undefined) overrideOrThrow(await deps.gate(state, next), undefined, `The edit of ${file.name}`)
-    logFaults(log, state.skills, skills)
-    const diff = [...changed, ...changedSkills(pinsOf(state.skills), pins)]
-    if (diff.length === 0) {
-      this.state = { ...state, ...next, skills }
+    if (recorded === undefined)
+      overrideOrThrow(await deps.gate(state, { ...next, pins: skills?.pins }), undefined, isEdit ? `The edit of ${file.name}` : ofFiles)
+    logFaults(log, state.skills, skills?.set)
+    const diff = [...changed, ...changedSkills(state.pins, skills?.pins)]
+    // The files of a refused change may be the accepted ones again: the version stays, and its skills come back.
+    if (diff.length === 0 && areSame(pinsOf(state.skills), pinsOf(skills?.set))) {
+      this.state = { ...state, ...next, skills: skills?.set }
+      this.refusedFiles = undefined
       return this.watchSkills()
     }
-    const parts = await createSettledAgent(deps, next.used.config, recorded ?? deps.newVersion(), skills)
+    const isNew = diff.length > 0
+    const versionAfter = recorded ?? (isNew ? deps.newVersion() : deps.agents.current().version)
+    const parts = await createSettledAgent(deps, next.used.config, versionAfter, skills?.set)
     const { version } = parts
-    const isEdit = text !== state.stored.text
     if (isEdit) {
       await file
         .backUp(state.stored.text)
         .catch((err: unknown) => log.warn({ err }, 'The configuration before the edit could not be backed up'))
     }
     this.use(next, parts, skills)
-    if (recorded === undefined) await record.add({ ...next, version, kind: isEdit ? 'edit' : 'skills', diff, pins })
+    if (recorded === undefined && isNew) await record.add({ ...next, version, kind: isEdit ? 'edit' : 'skills', diff, pins: skills?.pins })
     log.info({ version, diff }, isEdit ? `${file.name} was edited; the configuration was changed` : skillsChanged)
   }
 }

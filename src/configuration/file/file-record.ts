@@ -6,8 +6,10 @@ import type { ConfigurationState } from '../change/state.ts'
 import { isAudited, type ChangeKind, type ConfigurationStore, type StoredConfiguration } from '../configuration-store.ts'
 import { ConfigError } from '../problems.ts'
 import { parseSource, toContent, type ConfigContent, type ConfigurationSource } from '../change/change.ts'
-import { toRefused, unused, type RefusedEdit } from './refused-edit.ts'
-import { changedSkills, type SkillPins } from '../skills/pins.ts'
+import { filesUnused, ofFiles, toRefused, unused, type RefusedEdit } from './refused-edit.ts'
+import { changedSkills, pinnedSkills, pinsOf, withNewModules, type SkillPins } from '../skills/pins.ts'
+import type { SkillSet } from '../skills/skill.ts'
+import type { AgentConfig } from '../schema.ts'
 
 export interface RecordedVersion extends ConfigurationState {
   version: string
@@ -51,38 +53,58 @@ export function createFileRecord({ store, gate, name, newVersion, now, log }: Fi
     })
   }
 
-  /** A recorded text that this program cannot use any more has no gate. */
-  async function refusedBy(former: StoredConfiguration, file: ConfigurationSource) {
-    const before = sourceOf(former)
-    if (!before) return undefined
+  /** The configuration and its files as recorded. A recorded text that this program cannot use any more has no gate. */
+  function stateOf({ skills, text }: StoredConfiguration, now: SkillPins | undefined) {
+    const source = sourceOf({ text })
+    return source && { stored: source, used: source, pins: withNewModules(skills, now) }
+  }
+
+  /** Why the step from the recorded configuration must not be made. Logged. */
+  async function refusalOf(
+    running: ReturnType<typeof stateOf>,
+    source: ConfigurationSource,
+    pins: SkillPins | undefined,
+  ): Promise<RefusedEdit | undefined> {
+    if (!running) return undefined
+    const isEdit = source.text !== running.stored.text
     try {
-      overrideOrThrow(await gate({ stored: before, used: before }, { stored: file, used: file }), undefined, `The edit of ${name}`)
+      overrideOrThrow(await gate(running, { stored: source, used: source, pins }), undefined, isEdit ? `The edit of ${name}` : ofFiles)
       return undefined
     } catch (error) {
-      const edit = toRefused(file.text, name, error)
-      if (!edit) throw error
-      log.error({ problems: edit.faults }, `${name} ${unused(edit)}`)
-      return { before, edit }
+      const refused = toRefused(source.text, name, error)
+      if (!refused) throw error
+      log.error({ problems: refused.faults }, isEdit ? `${name} ${unused(refused)}` : filesUnused)
+      return refused
     }
+  }
+
+  /** The newest text and files that the gate of the recorded configuration lets in. */
+  async function admit(file: ConfigurationSource, former: StoredConfiguration | undefined, read: ReadFiles): Promise<AdmittedStart> {
+    const set = await read(file.config)
+    const pins = set && pinsOf(set)
+    const ofFile = { source: file, set, pins, refused: undefined, refusedFiles: undefined }
+    const running = former && stateOf(former, pins)
+    if (!running) return ofFile
+    const isEdit = running.stored.text !== file.text
+    const refused = await refusalOf(running, file, pins)
+    if (!refused) return ofFile
+    if (isEdit) return { ...(await admit(running.stored, former, read)), refused }
+    return { ...ofFile, set: set && pinnedSkills(set, running.pins), pins: running.pins, refusedFiles: refused }
   }
 
   return {
     /**
      * The configuration at the start of the service: the text of the file, or else the recorded one, where the file was edited and the edit has not
-     * passed the gate of the recorded one. `save` records the version, unless it is recorded already.
+     * passed the gate of the recorded one. Files of skills and modules that have not passed are not used. `save` records the version, unless it is
+     * recorded already.
      */
-    async begin(
-      file: ConfigurationSource,
-      readPins: (source: ConfigurationSource) => Promise<SkillPins | undefined>,
-    ): Promise<FirstVersion> {
+    async begin(file: ConfigurationSource, read: ReadFiles): Promise<FirstVersion> {
       const former = await store.newest()
       if (former) newest = former
-      const refused = former && former.text !== file.text ? await refusedBy(former, file) : undefined
-      const source = refused?.before ?? file
-      const pins = await readPins(source)
+      const first = await admit(file, former, read)
+      const { source, pins } = first
       const skills = changedSkills(former?.skills, pins)
       const isSame = former?.text === source.text
-      const first = { source, refused: refused?.edit }
       if (isSame && skills.length === 0 && !former.used) return { ...first, version: former.version, save: async () => undefined }
       const kind = !former ? 'seed' : !isSame ? 'edit' : skills.length > 0 ? 'skills' : 'start'
       const diff = former ? [...changedPaths(configOf(former), source.config), ...skills] : []
@@ -104,11 +126,20 @@ export function createFileRecord({ store, gate, name, newVersion, now, log }: Fi
   }
 }
 
-interface FirstVersion {
-  version: string
+type ReadFiles = (config: AgentConfig) => Promise<SkillSet | undefined>
+
+interface AdmittedStart {
   source: ConfigurationSource
+  set: SkillSet | undefined
+  pins: SkillPins | undefined
   /** The edit that is not in effect. */
   refused: RefusedEdit | undefined
+  /** The change of files that is not in effect. */
+  refusedFiles: RefusedEdit | undefined
+}
+
+interface FirstVersion extends AdmittedStart {
+  version: string
   save(): Promise<void>
 }
 

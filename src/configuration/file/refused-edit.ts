@@ -2,7 +2,7 @@ import { ServiceError } from '../../errors.ts'
 import { formatProblems } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
 
-/** A text of the configuration file that is not in effect. */
+/** A text of the configuration file that is not in effect, or a change of the files beside the text. */
 export interface RefusedEdit {
   text: string
   /** The reasons, a line each. */
@@ -23,3 +23,7 @@ export function toRefused(text: string, name: string, cause: unknown): RefusedEd
 export function unused({ isOfGate }: Pick<RefusedEdit, 'isOfGate'>): string {
   return `was edited, but ${isOfGate ? 'the edit has not passed the gate' : 'cannot be used'}; the configuration is unchanged`
 }
+
+/** The subject of a refusal. */
+export const ofFiles = 'The change of files'
+export const filesUnused = 'Files of skills or modules were changed, but the change has not passed the gate; the former files stay in use'

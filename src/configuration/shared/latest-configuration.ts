@@ -122,10 +122,10 @@ export async function restoreConfiguration(
     if (newest.stored?.text === former.text) return { version: newest.version, diff: [] }
     const next = newest.stored ? editState(newest, newest.stored.data, stored) : { stored, used: stored }
     const diff = changedPaths(newest.used?.config, next.used.config)
-    const override = newest.used && overrideOrThrow(await gate(newest, next), reason)
-    const by = { ...(actor && { actor }), ...override }
     // The command has no files of skills. Folders of the former configuration alone have its pins.
     const skills = former.skills || newest.pins ? { ...former.skills, ...newest.pins } : undefined
+    const override = newest.used && overrideOrThrow(await gate(newest, { ...next, pins: skills }), reason)
+    const by = { ...(actor && { actor }), ...override }
     const restored = await latest.add({ ...next, version: newVersion(), kind: 'restore', at: now(), diff, skills, ...by }, newest)
     if (restored) return { version: restored.version, diff, ...override }
   }

@@ -20,6 +20,7 @@ import { formatProblems } from '../parse.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import type { AgentConfig } from '../schema.ts'
+import { pinsOf } from '../skills/pins.ts'
 import type { SkillSet } from '../skills/skill.ts'
 import { createEditSkills } from './edit-skills.ts'
 import { LocalSkills } from './local-skills.ts'
@@ -61,13 +62,17 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
   /** Watches the files of the served skills. */
   function watchSkills(): void {
     const { skills: inUse, config } = served.agents.current()
+    skills.serves(inUse)
     watching?.close()
-    watching = inUse && !isClosed ? deps.skillFolders?.watch(config.skills, inUse.mark, () => void mutex.run(followSkills)) : undefined
+    // A refused change is tried again, because an experiment may pass.
+    const mark = editSkills.faults.length > 0 ? '' : inUse?.mark
+    watching = mark === undefined || isClosed ? undefined : deps.agentFiles?.watch(config, mark, () => void mutex.run(followSkills))
   }
 
   async function followSkills(): Promise<void> {
     try {
-      const edited = await editSkills('running')
+      const edited = await editSkills.edit('running')
+      if (edited === 'refused') return
       if (edited) served.take(edited)
       else await served.refresh()
     } catch (err) {
@@ -102,7 +107,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
       throw outdated(version)
     }
     const prepared = await admitChange(newest, request, deps, {
-      before: newest.pins,
+      before: await skills.pinsNow(newest),
       after: (config) => skills.pinned(newest, config),
     })
     const { next, diff, oddities } = prepared
@@ -132,11 +137,15 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
       watchSkills()
       stop = followOthers(deps, { served, sync: () => file.sync(served.take), syncedNumber: first.configuration.n })
     },
-    show: () => show(served, file.faults),
+    show: () => show(served, [...file.faults, ...editSkills.faults]),
     showText: () => maskText(served.configuration.stored),
     history: (page) => readHistory(store, page),
     version: (version) => readVersion(store, version),
-    preview: async (preview) => previewChange(await readNewest(latest), preview, deps),
+    async preview(preview) {
+      const newest = await readNewest(latest)
+      const pinsAfter = async (config: AgentConfig) => (await skills.pinned(newest, config))?.pins ?? {}
+      return previewChange(newest, preview, { ...deps, pins: pinsOf(served.agents.current().skills), pinsAfter })
+    },
     update: (request) => mutex.run(() => update(request)),
     reload: () => file.sync(served.take),
     async close() {

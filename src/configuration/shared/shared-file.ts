@@ -23,7 +23,7 @@ export interface SharedFileDependencies {
   latest: LatestConfiguration
   /** Creates an agent and waits for the tools. Throws `ConfigError`. */
   make(config: AgentConfig, version: string, skills: SkillSet | undefined): Promise<AgentParts>
-  skills: Pick<LocalSkills, 'pinned'>
+  skills: Pick<LocalSkills, 'pinned' | 'pinsNow'>
   gate: Gate
   /** Called after an edit was taken over. */
   onChange(version: string): void
@@ -203,8 +203,9 @@ async function addEdit(
   { file, latest, make, skills, gate, newVersion, now, log }: SharedFileDependencies,
 ): Promise<ReadyConfiguration | undefined> {
   const next = editState(newest, dataBefore, parseEdit(text))
-  overrideOrThrow(await gate(newest, next), undefined, `The edit of ${file.name}`)
   const pinned = await skills.pinned(newest, next.used.config)
+  const running = { ...newest, pins: await skills.pinsNow(newest) }
+  overrideOrThrow(await gate(running, { ...next, pins: pinned?.pins }), undefined, `The edit of ${file.name}`)
   const diff = [...changedPaths(newest.used.config, next.used.config), ...changedSkills(newest.pins, pinned?.pins)]
   const version = newVersion()
   const parts = await make(next.used.config, version, pinned?.set)

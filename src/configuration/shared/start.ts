@@ -47,7 +47,8 @@ export async function startWith(
     if (await endMemory(deps, latest)) publish('')
     let ready: ReadyConfiguration | undefined
     await file.sync((edited) => (ready = edited))
-    const skillEdit = await editSkills('start')
+    const edited = await editSkills.edit('start')
+    const skillEdit = edited === 'refused' ? undefined : edited
     if (skillEdit) await ready?.parts.tools.close()
     if (skillEdit ?? ready) return (skillEdit ?? ready)!
     const configuration = await latest.read()
@@ -72,7 +73,7 @@ async function seed(deps: SharedDependencies): Promise<void> {
     throw error
   })
   const { config } = parseSource(text)
-  const skills = await readSkills(deps.skillFolders, config)
+  const skills = await readSkills(deps.agentFiles, config)
   const version = deps.newVersion()
   // An unusable configuration is not stored, because the stored configuration would prevail over a corrected file.
   await deps.createAgent(config, version).tools.close()

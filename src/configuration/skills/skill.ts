@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import type { SkillsConfig } from './skills-schema.ts'
+import type { AgentConfig } from '../schema.ts'
+import { pinnedModules } from './pins.ts'
 
 /** A skill: instructions for a kind of work, in a folder with `SKILL.md`. The content is that of one moment, and never changes. */
 export interface Skill {
@@ -18,9 +19,13 @@ export interface Skill {
 /** A file of a skill: its text, or the reason why it cannot be read. */
 export type SkillFile = { readonly text: string } | { readonly reason: string }
 
-/** The skills of the folders of a configuration, at one moment. */
+/** SHA-256 over the files of each module, by `moduleKey`. */
+export type ModuleHashes = Readonly<Record<string, string>>
+
+/** The skills of the folders of a configuration, at one moment, and the hashes of its pinned modules. */
 export interface SkillSet {
   readonly skills: readonly Skill[]
+  readonly modules: ModuleHashes
   /** Why other folders are no skills, a line each. */
   readonly faults: readonly string[]
   /** The state of the files: differs after each change. */
@@ -33,16 +38,18 @@ export interface AgentSkills extends SkillSet {
   readonly prompt: string
 }
 
-/** Port: the folders of skills on this machine. The adapter lives in tools/. */
-export interface SkillFolders {
-  read(entries: SkillsConfig): Promise<SkillSet>
-  /** Calls `onChange` when the files differ from `mark`, and have stayed the same for a moment. */
-  watch(entries: SkillsConfig, mark: string, onChange: () => void): { close(): void }
+export type FilesConfig = Pick<AgentConfig, 'skills' | 'tools' | 'releases'>
+
+/** Port: the files of skills and modules on this machine. The adapter lives in tools/. */
+export interface AgentFiles {
+  read(config: FilesConfig): Promise<SkillSet>
+  /** Calls `onChange` while the files differ from `mark`, and have stayed the same for a moment. */
+  watch(config: FilesConfig, mark: string, onChange: () => void): { close(): void }
 }
 
-/** Reads the skills of a configuration. Undefined where none are configured. */
-export async function readSkills(folders: SkillFolders | undefined, { skills }: { skills: SkillsConfig }): Promise<SkillSet | undefined> {
-  return skills.length > 0 ? folders?.read(skills) : undefined
+/** Reads the skills and the pinned modules of a configuration. Undefined where there are none. */
+export async function readSkills(files: AgentFiles | undefined, config: FilesConfig): Promise<SkillSet | undefined> {
+  return config.skills.length > 0 || pinnedModules(config).length > 0 ? files?.read(config) : undefined
 }
 
 /** Logs the faults of a set that a former set did not have. */
@@ -51,4 +58,4 @@ export function logFaults(log: Logger, before: SkillSet | undefined, { faults }:
   if (problems.length > 0) log.error({ problems }, 'Folders of skills cannot be used')
 }
 
-export const skillsChanged = 'Files of skills were changed; the configuration was changed'
+export const skillsChanged = 'Files of skills or modules were changed; the configuration was changed'

@@ -142,10 +142,10 @@ async function checkTools(
 /** The fault of each tool; undefined for a tool that may read. */
 async function findFaults(
   live: readonly string[],
-  { data }: FrozenVariant,
+  { data, pins }: FrozenVariant,
   { openAgent, inUse, writesInUse }: Pick<CreateDependencies, 'openAgent' | 'inUse' | 'writesInUse'>,
 ): Promise<(string | undefined)[]> {
-  const opened = await openAgent(toAgentConfig(data), 'check')
+  const opened = await openAgent(toAgentConfig(data), 'check', pins)
   try {
     return live.map((name) => faultOfLive(name, { agent: opened.agent, inUse: inUse(), writesInUse }))
   } finally {

@@ -24,7 +24,7 @@ export interface VariantDependencies {
   replays: Omit<ReplayPorts, 'readMedia'>
 }
 
-/** Opens the agents of the frozen configurations. Throws for a configuration that this process cannot use. */
+/** Opens the agents of the frozen configurations. Throws for a configuration that this process cannot use, and for files that have changed since. */
 export async function openVariants(
   { tenant, id, spec }: Experiment,
   { store, open, openAgent, inUse, replays: { writesInUse } }: VariantDependencies,
@@ -33,8 +33,8 @@ export async function openVariants(
   const sealed = (await store.configurations(tenant, id)) ?? '[]'
   const configurations = JSON.parse(open(experimentName(id), sealed)) as ConfigData[]
   const variants: OpenVariant[] = []
-  for (const [index, { kind, configHash = id }] of spec.variants.entries()) {
-    const { agent } = stack.adopt(await openAgent(toAgentConfig(configurations[index]), configHash), (opened) => opened.close())
+  for (const [index, { kind, configHash = id, pins }] of spec.variants.entries()) {
+    const { agent } = stack.adopt(await openAgent(toAgentConfig(configurations[index]), configHash, pins), (opened) => opened.close())
     variants.push({ kind, agent, live: toLiveReads(spec.tools.live, { agent, inUse: inUse(), writesInUse }) })
   }
   const opened = stack.move()

@@ -1,5 +1,6 @@
 import type { Identity } from '../../access/identity.ts'
 import type { ConfigData } from '../../configuration/change/merge.ts'
+import type { SkillPins } from '../../configuration/skills/pins.ts'
 import type { OnMiss } from '../replay/answers.ts'
 import type { Scorer } from '../scorers/scorer.ts'
 
@@ -45,6 +46,8 @@ export interface VariantSpec {
   kind: Variant['kind']
   version?: string
   configHash?: string
+  /** The files of skills and modules; undefined for experiments of former releases. */
+  pins?: SkillPins
   /** True where tools are opened that were not in use. */
   opensTools?: boolean
 }

@@ -16,7 +16,7 @@ interface Freezing {
 }
 
 /**
- * Freezes the configuration of a variant by the rules of a change. Throws `validation` with the places below `body.<name>`, `forbidden` for
+ * Freezes the configuration and the hashes of the files of a variant by the rules of a change. Throws `validation` with the places below `body.<name>`, `forbidden` for
  * a change that the caller may not make, and `not_found` for an unknown version.
  */
 export async function freezeVariant(
@@ -27,21 +27,22 @@ export async function freezeVariant(
   if (changesConfiguration(variant)) requireAccess(caller, ['config.write'])
   const change = toChange(variant, configuration.show().version)
   const field = variant.kind === 'recorded' ? 'version' : variant.kind
-  const { data, config } = await configuration.preview({
+  const { data, config, pins } = await configuration.preview({
     change,
     permissions: caller.permissions,
     base: variant.kind === 'patch' ? variant.base : undefined,
     at: { change: ['body', name, field], base: ['body', name, 'base'] },
   })
   const { kind } = variant
-  if (kind === 'recorded') return { kind, data }
+  if (kind === 'recorded') return { kind, data, pins }
   refuseProviderWrites(config, ['body', name])
   const opensTools = config.tools.some((entry) => !inUse.tools.some((used) => isDeepStrictEqual(used, entry)))
   if (opensTools) requireAccess(caller, ['config.write'])
   return {
     kind,
     ...(kind === 'version' && { version: variant.version }),
-    configHash: hashOf(config),
+    configHash: hashOf(config, pins),
+    pins,
     ...(opensTools && { opensTools }),
     data,
   }

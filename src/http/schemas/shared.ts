@@ -95,6 +95,11 @@ export const budgetDetails = {
 /** Why a configuration has not passed its gate. */
 const gateDetails = {
   config_hash: Type.Optional(Type.String({ description: 'Of a GateNotPassed: the changed configuration, as experiments name it.' })),
+  files: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Of a GateNotPassed: the skills and modules whose files have changed, such as `skills[refunds]`.',
+    }),
+  ),
   dataset: Type.Optional(Type.String({ description: 'The dataset that the gate names.' })),
   experiment: Type.Optional(
     Type.Object(

@@ -5,12 +5,13 @@ import { hashOf } from '../../configuration/hash.ts'
 import { parseAgentConfig } from '../../configuration/parse.ts'
 import { checkGate } from './gate.ts'
 
+const pins = { refunds: 'a'.repeat(64) }
 const config = parseAgentConfig('releases: {gate: {dataset: core}}')
 
 test('the check of the gate states what the configuration in use has achieved, and what no change can pass', async () => {
   const check = async (evidence: GateEvidence | undefined) => {
-    const findings = await checkGate(config, async (dataset, hash) => {
-      assert.deepEqual([dataset, hash], ['core', hashOf(config)])
+    const findings = await checkGate(config, pins, async (dataset, hash) => {
+      assert.deepEqual([dataset, hash], ['core', hashOf(config, pins)])
       return evidence
     })
     return findings.map(({ state, text }) => `${state} ${text}`)
@@ -32,5 +33,5 @@ test('the check of the gate states what the configuration in use has achieved, a
 })
 
 test('a configuration without a gate is not looked up', async () => {
-  assert.deepEqual(await checkGate(parseAgentConfig(''), () => assert.fail('asked')), [])
+  assert.deepEqual(await checkGate(parseAgentConfig(''), {}, () => assert.fail('asked')), [])
 })

@@ -1,13 +1,14 @@
 import type { FindEvidence, GateExperiment } from '../../configuration/change/gate.ts'
 import { hashOf } from '../../configuration/hash.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
+import type { SkillPins } from '../../configuration/skills/pins.ts'
 import type { Finding } from '../../models/check-models.ts'
 
 /** States whether changes of a configuration can pass its gate, and what the configuration itself has achieved. No finding without a gate. */
-export async function checkGate(config: AgentConfig, find: FindEvidence): Promise<Finding[]> {
+export async function checkGate(config: AgentConfig, pins: SkillPins, find: FindEvidence): Promise<Finding[]> {
   const dataset = config.releases?.gate?.dataset
   if (dataset === undefined) return []
-  const evidence = await find(dataset, hashOf(config))
+  const evidence = await find(dataset, hashOf(config, pins))
   const name = JSON.stringify(dataset)
   const advice = 'Until then each change of the configuration needs an override.'
   if (!evidence)

@@ -2,6 +2,7 @@ import { settlesWithin } from '../../concurrency/settles-within.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { Configuration } from '../../configuration/configuration.ts'
 import type { Environment } from '../../configuration/references.ts'
+import { pinsOf } from '../../configuration/skills/pins.ts'
 import type { KnowledgeStore } from '../../knowledge/knowledge-store.ts'
 import { checkModels, type Finding } from '../../models/check-models.ts'
 import type { Search } from '../../search/retriever.ts'
@@ -73,7 +74,11 @@ export function checksOf({
     { name: 'secrets', keptMs: 60_000, check: async () => (databaseUrl === undefined ? [] : checkSecretsOf(database, settings)) },
     { name: 'artifacts', keptMs: 60_000, check: () => checkArtifacts(settings) },
     { name: 'configuration', keptMs: 0, check: async () => checkConfiguration(configuration) },
-    { name: 'gate', keptMs: 0, check: () => checkGate(agent().config, createFindEvidence(database, settings.adminTenant)) },
+    {
+      name: 'gate',
+      keptMs: 0,
+      check: () => checkGate(agent().config, pinsOf(agent().skills), createFindEvidence(database, settings.adminTenant)),
+    },
     { name: 'files', keptMs, check: async () => [await checkFilesRoot(settings)] },
     {
       name: 'models',

@@ -3,7 +3,7 @@ import type { AgentConfig } from '../../configuration/schema.ts'
 import { pinnedSkills, type SkillPins } from '../../configuration/skills/pins.ts'
 import type { Finding } from '../../models/check-models.ts'
 import type { Settings } from '../../settings/settings.ts'
-import { createSkillFolders } from '../../tools/skills/skill-folders.ts'
+import { createAgentFiles } from '../../tools/agent-files.ts'
 import { findUnknownTools } from '../../tools/skills/tool-names.ts'
 
 /** Reads the skills of a configuration. `pins`: the hashes in the database, which decide where several processes share the configuration. */
@@ -13,7 +13,7 @@ export async function checkSkills(
   pins: SkillPins | undefined,
 ): Promise<Finding[]> {
   if (config.skills.length === 0) return []
-  const read = await createSkillFolders({ configDir: path.dirname(path.resolve(agentConfig)) }).read(config.skills)
+  const read = await createAgentFiles({ configDir: path.dirname(path.resolve(agentConfig)) }).read(config)
   const { skills, faults } = pins ? pinnedSkills(read, pins) : read
   const advice = 'Correct the folder, and run "agent-core skill check". The other skills can be used.'
   const unknown = skills.flatMap((skill) => findUnknownTools(skill, config))

@@ -7,10 +7,11 @@ import { createCheck, createTool, type ToolDependencies, type ToolGroup, type To
 import type { WorkerLost } from '../../processes/worker.ts'
 import { faultOf } from './definition.ts'
 import { markFile, watchFiles, type FileWatch } from './module-files.ts'
+import { hashModule } from './module-hash.ts'
 import { callModule, startModule, type ModuleDefinition, type ModuleLimits, type ModuleProcess } from './module-process.ts'
 import { messageOf } from '../../errors.ts'
 
-type ModuleDependencies = Pick<ToolDependencies, 'configDir' | 'environment' | 'log' | 'signal'>
+type ModuleDependencies = Pick<ToolDependencies, 'configDir' | 'environment' | 'filesHash' | 'log' | 'signal'>
 
 /** A loaded version of the file. */
 interface ModuleVersion {
@@ -33,7 +34,7 @@ export async function createModule(spec: ToolSpec, deps: ModuleDependencies, lim
 
 /**
  * The module is reloaded when the file or a local import changes. When the new version cannot be loaded, the tool is unavailable: results of an
- * outdated version would be confusing.
+ * outdated version would be confusing. Under a gate, the loaded version stays, and no files are loaded but the accepted ones.
  */
 class ModuleTool {
   loadFault: string | undefined
@@ -68,15 +69,18 @@ class ModuleTool {
     clearTimeout(this.retry)
     this.watch?.close()
     void this.starting?.end('closed', 'the file has changed')
-    const watch = watchFiles(() => void this.load())
+    const watch = watchFiles(() => void this.follow())
     this.watch = watch
     const mark = markFile(this.file)
     watch.add([mark])
     if (mark.mark === 'missing') return this.fail(`there is no file ${String(this.spec.config['path'])}`)
     try {
+      await this.refuseOtherFiles()
+      if (this.watch !== watch) return
       const process = this.start(watch)
       this.starting = process
       const definition = await process.ready
+      await this.refuseOtherFiles()
       void process.gone.then((loss) => this.logCrash(loss))
       if (this.watch === watch) this.use(this.toVersion(definition, process))
     } catch (error) {
@@ -84,6 +88,16 @@ class ModuleTool {
     } finally {
       if (this.watch === watch) this.starting = undefined
     }
+  }
+
+  private async follow(): Promise<void> {
+    if (this.deps.filesHash === undefined || !this.version?.process.isAlive) await this.load()
+  }
+
+  private async refuseOtherFiles(): Promise<void> {
+    const { filesHash, configDir } = this.deps
+    if (filesHash === undefined || (await hashModule(configDir, String(this.spec.config['path']))) === filesHash) return
+    throw new Error('the files have changed, and the change has not passed the gate (releases.gate)')
   }
 
   async close(): Promise<void> {

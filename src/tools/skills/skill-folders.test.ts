@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { SkillSet } from '../../configuration/skills/skill.ts'
-import { createSkillFolders } from './skill-folders.ts'
+import { createAgentFiles } from '../agent-files.ts'
+import { readSkillFolders } from './skill-folders.ts'
 
 const skillOf = (name: string, more = '') => `---\nname: ${name}\ndescription: Does ${name}.\n${more}---\nDo ${name}.\n`
 
@@ -23,11 +24,16 @@ async function writeAll(folder: string, files: Record<string, string | Uint8Arra
   }
 }
 
-function read(configDir: string, ...patterns: string[]): Promise<SkillSet> {
-  return createSkillFolders({ configDir }).read((patterns.length > 0 ? patterns : ['skills/*']).map((pattern) => ({ path: pattern })))
+type FoundSkills = Pick<SkillSet, 'skills' | 'faults'>
+
+function read(configDir: string, ...patterns: string[]): Promise<FoundSkills> {
+  return readSkillFolders(
+    configDir,
+    (patterns.length > 0 ? patterns : ['skills/*']).map((pattern) => ({ path: pattern })),
+  )
 }
 
-function reasonsOf({ skills: [skill] }: SkillSet): Record<string, string> {
+function reasonsOf({ skills: [skill] }: FoundSkills): Record<string, string> {
   return Object.fromEntries([...skill!.files].flatMap(([name, file]) => ('reason' in file ? [[name, file.reason]] : [])))
 }
 
@@ -158,15 +164,15 @@ test('a change is reported once the files have stayed the same, also an exchange
   const inside = (name: string) => path.join(folder, 'skills/a', name)
   await symlink('..one', inside('..data'))
   await symlink('..data/SKILL.md', inside('SKILL.md'))
-  const folders = createSkillFolders({ configDir: folder, pollMs: 20 })
-  const entries = [{ path: 'skills/*' }]
-  const before = await folders.read(entries)
+  const files = createAgentFiles({ configDir: folder, pollMs: 20 })
+  const config = { skills: [{ path: 'skills/*' }], tools: [] }
+  const before = await files.read(config)
   const changed = Promise.withResolvers<void>()
-  const watching = folders.watch(entries, before.mark, changed.resolve)
+  const watching = files.watch(config, before.mark, changed.resolve)
   t.after(() => watching.close())
   await symlink('..two', inside('..new'))
   await rename(inside('..new'), inside('..data'))
   await changed.promise
-  const after = await folders.read(entries)
+  const after = await files.read(config)
   assert.notEqual(after.skills[0]!.hash, before.skills[0]!.hash)
 })

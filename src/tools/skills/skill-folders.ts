@@ -1,51 +1,20 @@
 import { glob, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { expandBraces } from '../../configuration/glob-braces.ts'
-import type { Skill, SkillFolders, SkillSet } from '../../configuration/skills/skill.ts'
+import type { Skill, SkillSet } from '../../configuration/skills/skill.ts'
 import { skillLimits, type SkillsConfig } from '../../configuration/skills/skills-schema.ts'
 import { messageOf } from '../../errors.ts'
 import { listFolder } from './list-folder.ts'
 import { readSkill, SkillError } from './read-skill.ts'
 
-/** Milliseconds between two looks at the files: not every file system reports changes, and people save in several steps. */
-const defaultPollMs = 1000
-/** A set is read again while its files change. */
-const maxReads = 3
-
-interface FolderOptions {
-  /** The folder of agent.yaml. */
-  configDir: string
-  pollMs?: number
+/** Reads the skills of folders below `configDir`, the folder of agent.yaml. */
+export async function readSkillFolders(configDir: string, entries: SkillsConfig): Promise<Pick<SkillSet, 'skills' | 'faults'>> {
+  return readFolders(await findFolders(configDir, entries))
 }
 
-/** The folders of skills, below the folder of agent.yaml. */
-export function createSkillFolders({ configDir, pollMs = defaultPollMs }: FolderOptions): SkillFolders {
-  const markNow = async (entries: SkillsConfig) => markOf((await findFolders(configDir, entries)).folders)
-
-  return {
-    async read(entries) {
-      for (let reads = 1; ; reads++) {
-        const found = await findFolders(configDir, entries)
-        const mark = await markOf(found.folders)
-        const set = await readFolders(found)
-        if (reads === maxReads || (await markNow(entries)) === mark) return { ...set, mark }
-      }
-    },
-    watch(entries, mark, onChange) {
-      let last = mark
-      let isLooking = false
-      const look = async () => {
-        if (isLooking) return
-        isLooking = true
-        const now = await markNow(entries).catch(() => last)
-        if (now === last && now !== mark) onChange()
-        last = now
-        isLooking = false
-      }
-      const timer = setInterval(() => void look(), pollMs).unref()
-      return { close: () => clearInterval(timer) }
-    },
-  }
+/** A text that differs after each change of the files. */
+export async function markSkillFolders(configDir: string, entries: SkillsConfig): Promise<string> {
+  return markOf((await findFolders(configDir, entries)).folders)
 }
 
 interface Folder {

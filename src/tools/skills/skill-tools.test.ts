@@ -9,7 +9,7 @@ function skillOf(name: string, traits: Partial<Skill> = {}): Skill {
   return { name, description: `Does ${name}.`, instructions: `Do ${name}.`, files: new Map(), hash: '0', ...traits }
 }
 
-const promptOf = (skills: readonly Skill[]) => toAgentSkills({ skills, faults: [], mark: '' }).prompt
+const promptOf = (skills: readonly Skill[]) => toAgentSkills({ skills, modules: {}, faults: [], mark: '' }).prompt
 
 async function callOf(skills: readonly Skill[], name: string, input: JsonObject) {
   const tool = createSkillTools(skills).find((candidate) => candidate.name === name)!

@@ -46,7 +46,7 @@ function shorten(lines: readonly string[]): string {
 export function createSkillTools(skills: readonly Skill[]): Tool[] {
   if (skills.length === 0) return []
   const byName = new Map(skills.map((skill) => [skill.name, skill]))
-  const isListed = toAgentSkills({ skills, faults: [], mark: '' }).prompt.endsWith(listsRest)
+  const isListed = toAgentSkills({ skills, modules: {}, faults: [], mark: '' }).prompt.endsWith(listsRest)
   return [createLoad(byName), createRead(byName), ...(isListed ? [createFind(skills)] : [])]
 }
 
