@@ -5,7 +5,7 @@ import { ServiceError } from '../errors.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import type { ConfigurationStore } from '../configuration/configuration-store.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
-import { parseSource, type ConfigContent } from '../configuration/change/change.ts'
+import { parseSource, type ConfigContent, type ConfigurationSource } from '../configuration/change/change.ts'
 import { createGate, type FindEvidence, type GateRefusal } from '../configuration/change/gate.ts'
 import { contentOf, sourceOf } from '../configuration/file/file-record.ts'
 import { pinsOf, withNewModules, type SkillPins } from '../configuration/skills/pins.ts'
@@ -39,7 +39,7 @@ export async function loadUsedConfiguration(settings: Settings): Promise<UsedCon
   }
   const config = await loadAgentConfig(settings.agentConfig)
   const gated = await withGate(settings, async (found) => found)
-  return gated?.refusal ? { config: gated.running.config, version: gated.version } : { config }
+  return gated?.refusal && gated.isEdited ? { config: gated.running.config, version: gated.version } : { config }
 }
 
 /** Calls `use` with the database, and closes the database afterwards. */
@@ -76,6 +76,8 @@ interface GatedConfiguration {
   find: FindEvidence
   /** Why an edit of the file, or of files of skills and modules, is not in effect. */
   refusal: GateRefusal | undefined
+  /** False where the file holds the recorded text, and only files beside the text may have changed. */
+  isEdited: boolean
 }
 
 /** Calls `use` with the recorded configuration. Undefined without a gate, and without a database that can be read. */
@@ -87,10 +89,11 @@ export async function withGate<T>(settings: Settings, use: (gated: GatedConfigur
     if (!newest || !running?.config.releases?.gate) return undefined
     const find = createFindEvidence(database, settings.adminTenant)
     const pins = withNewModules(newest.skills, await pinsHere(settings, running.config))
-    const edited = (await findEdit(store, settings)) ?? running
-    const next = { stored: edited, used: edited, pins: await pinsHere(settings, edited.config) }
+    const edited = await findEdit(store, settings)
+    const after = edited ?? running
+    const next = { stored: after, used: after, pins: await pinsHere(settings, after.config) }
     const refusal = await createGate({ find, now: Date.now })({ stored: running, used: running, pins }, next)
-    return use({ running, pins, version: newest.version, find, refusal })
+    return use({ running, pins, version: newest.version, find, refusal, isEdited: edited !== undefined && edited.text !== newest.text })
   }).catch(() => undefined)
 }
 
@@ -102,7 +105,7 @@ export async function isPrepared({ databaseUrl, dataDir }: Settings): Promise<bo
 }
 
 /** The configuration of the file, where the file may hold an edit that is not in effect. */
-async function findEdit(store: ConfigurationStore, { agentConfig, databaseUrl }: Settings): Promise<ConfigContent | undefined> {
+async function findEdit(store: ConfigurationStore, { agentConfig, databaseUrl }: Settings): Promise<ConfigurationSource | undefined> {
   const text = await readFile(agentConfig, 'utf8').catch(() => undefined)
   // The file of a replica may hold an earlier text of the shared configuration.
   if (text === undefined || (databaseUrl !== undefined && (await store.seenAt(text)) !== undefined)) return undefined

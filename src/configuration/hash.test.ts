@@ -3,6 +3,7 @@ import test from 'node:test'
 import { applyPatch, parseSource, replaceContent, type ChangeRules } from './change/change.ts'
 import { hashOf } from './hash.ts'
 import { parseAgentConfig } from './parse.ts'
+import type { SkillPins } from './skills/pins.ts'
 
 const rules: ChangeRules = { variableUses: new Set(), allowedReferences: ['KEY', 'OTHER'], mayBringCode: false, grantable: new Set() }
 
@@ -41,4 +42,13 @@ test('texts with addresses in them have hashes of their own, passwords in addres
   assert.notEqual(of('', 'http://localhost:1/v1?mode=dry'), of('', 'http://localhost:1/v1?mode=real'))
   assert.equal(of('', 'http://ann:1234@localhost:1/v1'), of('', 'http://ann:1235@localhost:1/v1'))
   assert.equal(of('', 'http://localhost:1/v1?api_key=1234'), of('', 'http://localhost:1/v1?api_key=1235'))
+})
+
+test('files of skills and modules are part of a hash, in any order; without such files the hash is that of the configuration', () => {
+  const config = parseAgentConfig(model('abc'))
+  const [a, b] = ['a'.repeat(64), 'b'.repeat(64)]
+  assert.equal(hashOf(config, {}), hashOf(config))
+  assert.equal(hashOf(config, { x: a, 'tools[x]': b }), hashOf(config, { 'tools[x]': b, x: a }))
+  const pins: SkillPins[] = [{}, { x: a }, { x: b }, { y: a }, { 'tools[x]': a }]
+  assert.equal(new Set(pins.map((some) => hashOf(config, some))).size, 5)
 })

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { randomUUIDv7 } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
+import { openConfigurationStore } from '../../src/store/configuration/configurations.ts'
+import { openDatabase } from '../../src/store/open.ts'
+import { createSecretBox, plainBox } from '../../src/store/secrets/secret-box.ts'
 import { until } from '../fixtures/async-client.ts'
 import { openEvents } from '../fixtures/audit-events.ts'
 import type { ModelAnswer, ModelServerRequest } from '../fixtures/model-server.ts'
@@ -232,5 +236,24 @@ for (const { name, environment } of databases) {
     const removed = await put({ configuration: { releases: null }, override: 'no gate' })
     assert.equal(removed.status, 200, removed.text)
     await until(execute, (output) => output === 'two 7')
+  })
+
+  test(`Gate: a version without hashes of modules, as former releases have made, gets those of the present files at the start, on ${name}`, async (t) => {
+    const variables = await environment()
+    const { service, get, write, newest, refused, list } = await startWithModule(t, variables)
+    await service.close(0)
+    const database = await openDatabase(service.settings)
+    const box = variables['DATABASE_URL'] === undefined ? plainBox : createSecretBox(service.settings.secretKeys)
+    const store = await openConfigurationStore(database, { box, adminTenant: 'default', now: Date.now })
+    const { n, skills, ...former } = (await store.newest())!
+    assert.deepEqual(Object.keys(skills ?? {}), ['tools[refund]'])
+    const version = randomUUIDv7()
+    assert.ok(await store.add({ ...former, version, storedVersion: version, diff: [], isAudited: true }, n))
+    await database.close()
+    await service.restart()
+    assert.deepEqual([(await get()).warnings, (await list()).status], [undefined, 'ready'])
+    assert.deepEqual((await newest()).diff, ['tools[refund]'])
+    await write(helperFile, "export const prefix = 'two '\n")
+    await refused()
   })
 }

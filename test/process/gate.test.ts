@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
 import { until } from '../fixtures/async-client.ts'
@@ -111,4 +111,22 @@ test('an edit that the running service has refused is accepted by a command', as
   )
   assert.deepEqual([shown.configuration.releases, shown.warnings], [undefined, undefined])
   await stop(service)
+})
+
+test('doctor warns of a skill that was changed while nothing ran', async (t) => {
+  const { service, run, file, folder } = await start(t, {})
+  const skill = path.join(folder, 'skills/refunds/SKILL.md')
+  await mkdir(path.dirname(skill), { recursive: true })
+  await writeFile(skill, '---\nname: refunds\ndescription: One.\n---\nDo.\n')
+  const added = await put(service, { skills: [{ path: 'skills/*' }] }, { override: 'a new skill' })
+  assert.equal(added.status, 200, added.text)
+  await stop(service)
+  assert.doesNotMatch((await run('doctor')).out, /has not passed/)
+  const text = await readFile(file, 'utf8')
+  await writeFile(skill, '---\nname: refunds\ndescription: Two.\n---\nDo.\n')
+  assert.match(
+    (await run('doctor')).out,
+    /warn +gate: The change of files has not passed the gate .* Files have changed: skills\[refunds\]/,
+  )
+  assert.equal(await readFile(file, 'utf8'), text)
 })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
 import { until } from '../fixtures/async-client.ts'
+import { openEvidence } from '../fixtures/gate-evidence.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
 import type { Client } from '../fixtures/service-client.ts'
 import { startService, type TestService } from '../fixtures/service.ts'
@@ -32,8 +33,8 @@ async function newDatabase(): Promise<Record<string, string>> {
 }
 
 /** A process with its own folder, whose skill has this description. */
-async function start(t: TestContext, environment: Record<string, string>, text: string): Promise<Replica> {
-  const service = await startService(t, { yaml, environment, project: { 'skills/refunds/SKILL.md': skillOf(text) } })
+async function start(t: TestContext, environment: Record<string, string>, text: string, more = ''): Promise<Replica> {
+  const service = await startService(t, { yaml: yaml + more, environment, project: { 'skills/refunds/SKILL.md': skillOf(text) } })
   const file = path.join(path.dirname(service.settings.agentConfig), 'skills/refunds/SKILL.md')
   return Object.assign(service, {
     admin: await service.as({ sub: 'root', roles: ['admin'] }),
@@ -192,4 +193,32 @@ test('an edit of the file of a replica keeps a change over HTTP, also after file
   const admin = await b.as({ sub: 'root', roles: ['admin'] })
   const { configuration } = (await admin.request('GET', place)).body
   assert.deepEqual([configuration.name, configuration.description], ['Rolled', 'By HTTP.'])
+})
+
+test('under a gate, a changed skill of a replica is used nowhere until its experiment has passed', async (t) => {
+  const environment = await newDatabase()
+  const gate = 'releases: {gate: {dataset: core}}\n'
+  const [a, b] = [await start(t, environment, 'One.', gate), await start(t, environment, 'One.', gate)]
+  const { addDataset, addExperiment } = await openEvidence(t, a.settings)
+  const dataset = await addDataset()
+  await a.write('Two.')
+  const { version, warnings } = await until(
+    () => configOf(a),
+    (shown) => shown.warnings !== undefined,
+  )
+  assert.match(warnings[0], /The change of files has not passed the gate .* Files have changed: skills\[refunds\]/)
+  assert.deepEqual([a.used(), b.used()], ['One.', 'One.'])
+  const started = await start(t, environment, 'Two.', gate)
+  assert.deepEqual([started.used(), (await configOf(started)).version], [undefined, version])
+  await addExperiment(dataset, { configHash: /[0-9a-f]{64}/.exec(warnings[0])![0] })
+  await until(
+    async () => [a.used(), b.used(), started.used()].join(),
+    (used) => used === 'Two.,,Two.',
+  )
+  await b.write('Two.')
+  await until(
+    async () => b.used(),
+    (used) => used === 'Two.',
+  )
+  for (const replica of [a, b, started]) assert.equal((await configOf(replica)).warnings, undefined)
 })

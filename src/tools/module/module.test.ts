@@ -10,6 +10,7 @@ import { pino } from 'pino'
 import { contextOf } from '../../agent/react-fixture.ts'
 import type { ToolSpec } from '../builder.ts'
 import type { ModuleLimits } from './module-process.ts'
+import { hashModule } from './module-hash.ts'
 import { createModule } from './module.ts'
 
 interface Options {
@@ -19,13 +20,15 @@ interface Options {
   signal?: AbortSignal
   /** The path of the entry. */
   at?: string
+  /** Under a gate: only the first files are accepted. */
+  isPinned?: boolean
 }
 
 /** A module in its own temporary folder. */
 async function open(
   t: TestContext,
   files: Record<string, string>,
-  { spec, limits, environment = {}, signal, at = 'mine.ts' }: Options = {},
+  { spec, limits, environment = {}, signal, at = 'mine.ts', isPinned = false }: Options = {},
 ) {
   const folder = await mkdtemp(path.join(tmpdir(), 'module-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
@@ -38,7 +41,7 @@ async function open(
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
   const group = await createModule(
     { name: 'mine', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { path: at }, ...spec },
-    { configDir: folder, environment, log, ...(signal && { signal }) },
+    { configDir: folder, environment, log, ...(isPinned && { filesHash: await hashModule(folder, at) }), ...(signal && { signal }) },
     limits,
   )
   t.after(() => group.close?.())
@@ -399,4 +402,25 @@ test('a link with a new target counts as a change', { timeout: 20_000 }, async (
     await rename(path.join(folder, 'next'), path.join(folder, 'now'))
     while ((await call().catch(() => undefined)) !== word) await wait(10)
   }
+})
+
+test('a module with accepted files keeps its version, loads no other files after a crash, and comes back with the accepted ones', async (t) => {
+  const versionOf = (text: string) => moduleOf(`({ n }) => (n === 1 ? process.exit(3) : ${text})`, "import { word } from './word.ts'")
+  const { write, call, trouble, until } = await open(
+    t,
+    { 'mine.ts': versionOf('word'), 'word.ts': "export const word = 'one'" },
+    { isPinned: true },
+  )
+  await write('word.ts', "export const word = 'two'")
+  // Longer than the watch of a module without accepted files takes.
+  const slow = await open(t, { 'mine.ts': moduleOf("() => 'one'") })
+  await slow.write('mine.ts', moduleOf("() => 'two'"))
+  while ((await slow.call().catch(() => 'one')) !== 'two') await wait(10)
+  assert.equal(await call(), 'one')
+  await assert.rejects(call({ n: 1 }), /The process of the tool has ended/)
+  await assert.rejects(call(), /The tool cannot be used: .*the files have changed, and the change has not passed the gate/)
+  assert.match(trouble() ?? '', /has not passed the gate/)
+  await write('word.ts', "export const word = 'one'")
+  await until(() => trouble() === undefined)
+  assert.equal(await call(), 'one')
 })
