@@ -1,5 +1,5 @@
-import type { AgentFiles, FilesConfig } from '../configuration/skills/skill.ts'
-import { moduleKey, pinnedModules } from '../configuration/skills/pins.ts'
+import { moduleKey } from '../configuration/skills/pins.ts'
+import { pinnedModules, type AgentFiles, type FilesConfig } from '../configuration/skills/skill.ts'
 import { hashModule } from './module/module-hash.ts'
 import { markSkillFolders, readSkillFolders } from './skills/skill-folders.ts'
 

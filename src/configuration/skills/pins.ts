@@ -1,4 +1,3 @@
-import type { AgentConfig } from '../schema.ts'
 import type { ModuleHashes, Skill, SkillSet } from './skill.ts'
 
 /**
@@ -25,12 +24,6 @@ export function moduleKey(name: string): string {
 
 function isModule(key: string): boolean {
   return key.startsWith('tools[')
-}
-
-/** The entries of modules whose files are pinned: those of a configuration with a gate. */
-export function pinnedModules({ tools, releases }: Pick<AgentConfig, 'tools' | 'releases'>): { name: string; path: string }[] {
-  if (!releases?.gate) return []
-  return tools.flatMap(({ name, type = name, config }) => (type === 'module' ? [{ name, path: String(config?.['path']) }] : []))
 }
 
 /** Modules without a pin get the hash of their present files: no version has stated anything about those modules. */

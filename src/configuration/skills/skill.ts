@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { AgentConfig } from '../schema.ts'
-import { pinnedModules } from './pins.ts'
 
 /** A skill: instructions for a kind of work, in a folder with `SKILL.md`. The content is that of one moment, and never changes. */
 export interface Skill {
@@ -45,6 +44,12 @@ export interface AgentFiles {
   read(config: FilesConfig): Promise<SkillSet>
   /** Calls `onChange` while the files differ from `mark`, and have stayed the same for a moment. */
   watch(config: FilesConfig, mark: string, onChange: () => void): { close(): void }
+}
+
+/** The entries of modules whose files are pinned: those of a configuration with a gate. */
+export function pinnedModules({ tools, releases }: Pick<AgentConfig, 'tools' | 'releases'>): { name: string; path: string }[] {
+  if (!releases?.gate) return []
+  return tools.flatMap(({ name, type = name, config }) => (type === 'module' ? [{ name, path: String(config?.['path']) }] : []))
 }
 
 /** Reads the skills and the pinned modules of a configuration. Undefined where there are none. */
