@@ -5,11 +5,12 @@ import type { PreparedCall } from './call.ts'
 import { callsWithoutResult } from './history.ts'
 import { deliverWaiting, isUnanswered } from './inbox.ts'
 import type { Message } from './messages.ts'
-import { callModel, type Turn, type TurnOptions } from './model-call.ts'
+import { ModelCall, type Turn, type TurnOptions } from './model-call.ts'
 import type { Loop, LoopOptions } from './options.ts'
 import { answerInSchema, endInSchema } from './structured-answer.ts'
 import { BudgetSpent, toBudgetCall } from './meter.ts'
-import { ModelError } from './model.ts'
+import { ModelError, type ModelReply } from './model.ts'
+import { brokenOff, keepFiles } from './provider-steps.ts'
 import { firstStart, prepareCalls, runCalls } from './tool-calls.ts'
 import { reachState } from '../states.ts'
 
@@ -47,7 +48,7 @@ export async function runAgent(options: LoopOptions, receive: Emit): Promise<Loo
 }
 
 /** Reason, act, observe: asks the model, runs the requested tools and appends the results, until the model answers in text alone. */
-export async function react(loop: Loop): Promise<EndReason> {
+export function react(loop: Loop): Promise<EndReason> {
   const { messages } = loop.options
   // A resumed run has messages behind the question.
   const last = messages.at(-1)
@@ -81,7 +82,7 @@ export async function turns(loop: Loop, turnOptions: TurnOptions, upTo?: number)
     if (loop.callsMade >= (upTo ?? loop.callLimit)) return undefined
     // 1. Ask the model; the last model call of the run offers no tools.
     const isLast = ++loop.callsMade >= maxIterations
-    const { calls, ...turn } = await takeTurn(loop, { ...turnOptions, mayCall: turnOptions.mayCall && !isLast })
+    const turn = await takeTurn(loop, isLast && turnOptions.mayCall ? { ...turnOptions, mayCall: false } : turnOptions)
     // 4. A message without tool calls is the answer.
     if (turn.message.toolCalls.length === 0) {
       if (takesMessages && inbox.isWaiting && (await deliverWaiting(loop))) continue
@@ -91,7 +92,7 @@ export async function turns(loop: Loop, turnOptions: TurnOptions, upTo?: number)
     // 5. Run the tool calls: reads in parallel, writes one by one.
     // 6. Emit `result` as each call ends; append the results to the transcript in the order asked.
     // 7. Throw `Interrupted` when calls still wait for a decision.
-    await runCalls(calls, loop)
+    await runCalls(turn.calls, loop)
     // 8. Start the next turn.
   }
 }
@@ -101,8 +102,18 @@ async function takeTurn(loop: Loop, turnOptions: TurnOptions): Promise<Turn & { 
   const { options } = loop
   const startedAt = options.now()
   options.signal.throwIfAborted()
-  // 2. Emit `text` events as the reply arrives.
-  const { message, usage, finish } = await callModel(loop, turnOptions)
+  const call = new ModelCall(loop, turnOptions)
+  let answered: ModelReply
+  try {
+    // 2. Emit `text` events as the reply arrives.
+    answered = await options.model.reply(call.request, call.relay.take, options.signal)
+  } catch (error) {
+    void call.relay.steps?.close(brokenOff)
+    throw error
+  }
+  const reply = call.receive(answered)
+  const message = call.toMessage(reply, reply.files && (await keepFiles(reply, options)))
+  const { usage, finish } = reply
   // 3. Append the message to the transcript and emit `turn`: a run can resume from here.
   options.messages.push(message)
   const hasCalls = message.toolCalls.length > 0

@@ -8,7 +8,7 @@ import { isQuestion } from './inbox.ts'
 import type { AssistantMessage, Message, Taint, ToolCall } from './messages.ts'
 import { isDemand, type ModelOptions, type ModelReply, type ModelRequest, type ToolChoice, type ToolOffer } from './model.ts'
 import { scopeOf, type Loop, type LoopOptions } from './options.ts'
-import { brokenOff, keepFiles, taintOfReply, toSources, withoutOutput } from './provider-steps.ts'
+import { taintOfReply, toSources, withoutOutput, type ReplyFiles } from './provider-steps.ts'
 import { Relay, withText } from './relay.ts'
 import { schemaInstructions } from './structured-answer.ts'
 import { joinTaints, marksOf, taintOfCall, taintOfDescriptions } from './taint.ts'
@@ -33,51 +33,62 @@ export interface Turn {
   finish: EndReason
 }
 
-/** Makes a model call, and emits its text on arrival. */
-export async function callModel(
-  loop: Loop,
-  turn: TurnOptions,
-): Promise<Pick<ModelReply, 'usage' | 'finish'> & { message: AssistantMessage }> {
-  const { options, answer, emit } = loop
-  answer.startTurn()
-  const request = toRequest(options, turn)
-  // A server may take its descriptions back while the model answers, and a person may delete a memory while the run waits.
-  const requestTaint = options.containment && joinTaints(options.containment.inherited, taintOfDescriptions(options.tools()))
-  const relay = new Relay(loop, turn)
-  let reply: ModelReply
-  try {
-    reply = await options.model.reply(request, relay.take, options.signal)
-  } catch (error) {
-    void relay.steps?.close(brokenOff)
-    throw error
+/** A model call: what the model is shown, and the message of its reply. The text is emitted on arrival. */
+export class ModelCall {
+  readonly request: ModelRequest
+  readonly relay: Relay
+  private readonly loop: Loop
+  private readonly label: TextLabel | undefined
+  private readonly taint: Taint | undefined
+
+  constructor(loop: Loop, turn: TurnOptions) {
+    const { options, answer } = loop
+    answer.startTurn()
+    this.loop = loop
+    this.label = turn.label
+    this.request = toRequest(options, turn)
+    // A server may take its descriptions back while the model answers, and a person may delete a memory while the run waits.
+    this.taint = options.containment && joinTaints(options.containment.inherited, taintOfDescriptions(options.tools()))
+    this.relay = new Relay(loop, turn)
   }
-  if (relay.steps?.areOpen) {
-    answer.isStale = true
-    void relay.steps.close(withoutOutput)
+
+  /** The reply as it was published. */
+  receive(reply: ModelReply): ModelReply {
+    const { relay, loop } = this
+    if (relay.steps?.areOpen) {
+      loop.answer.isStale = true
+      void relay.steps.close(withoutOutput)
+    }
+    const published = (loop.options.answerSchema ?? loop.options.imageHosts) ? relay.end(reply) : reply
+    loop.options.signal.throwIfAborted()
+    return published
   }
-  if (options.answerSchema ?? options.imageHosts) reply = relay.end(reply)
-  options.signal.throwIfAborted()
-  const files = reply.files && (await keepFiles(reply, options))
-  // A program reads an answer with a schema, so that answer has no notes.
-  const faults = options.answerSchema ? '' : (files?.faults ?? []).map((fault) => `\n[${fault}]`).join('')
-  const { text, reasoning, vendor, toolCalls: requested } = faults === '' ? reply : withText(reply, reply.text + faults)
-  // Tool calls are taken only when tools were offered. Data of the provider holds the other calls too, and is dropped with them.
-  const mayCall = request.tools.length > 0
-  const taint = requestTaint && toSourced(joinTaints(requestTaint, taintOfReply(relay.steps, reply.sources)))
-  const sources = reply.sources && toSources({ text, sources: reply.sources })
-  const message: AssistantMessage = {
-    role: 'assistant',
-    text,
-    toolCalls: mayCall && requested.length > 0 ? toCalls(requested, options, taint) : [],
+
+  /** The message of a published reply, whose files are kept. */
+  toMessage(reply: ModelReply, files: ReplyFiles | undefined): AssistantMessage {
+    const { request, relay, label } = this
+    const { options, answer, emit } = this.loop
+    // A program reads an answer with a schema, so that answer has no notes.
+    const faults = files && !options.answerSchema ? files.faults.map((fault) => `\n[${fault}]`).join('') : ''
+    const { text, reasoning, vendor, toolCalls: requested } = faults === '' ? reply : withText(reply, reply.text + faults)
+    // Tool calls are taken only when tools were offered. Data of the provider holds the other calls too, and is dropped with them.
+    const mayCall = request.tools.length > 0
+    const taint = this.taint && toSourced(joinTaints(this.taint, taintOfReply(relay.steps, reply.sources)))
+    const sources = reply.sources && toSources({ text, sources: reply.sources })
+    const message: AssistantMessage = {
+      role: 'assistant',
+      text,
+      toolCalls: mayCall && requested.length > 0 ? toCalls(requested, options, taint) : [],
+    }
+    if (reasoning) message.reasoning = reasoning
+    if (vendor && (mayCall || requested.length === 0)) message.vendor = vendor
+    if (sources) message.sources = sources
+    if (files && files.artifacts.length > 0) message.artifacts = files.artifacts
+    if (taint) message.taint = taint
+    for (const held of answer.heldReasoning.splice(0)) void emit(answer.add('reasoning', held))
+    if (label !== undefined && faults !== '') void emit(answer.add(label, faults))
+    return message
   }
-  if (reasoning) message.reasoning = reasoning
-  if (vendor && (mayCall || requested.length === 0)) message.vendor = vendor
-  if (sources) message.sources = sources
-  if (files && files.artifacts.length > 0) message.artifacts = files.artifacts
-  if (taint) message.taint = taint
-  for (const held of answer.heldReasoning.splice(0)) void emit(answer.add('reasoning', held))
-  if (turn.label !== undefined && faults !== '') void emit(answer.add(turn.label, faults))
-  return { message, usage: reply.usage, finish: reply.finish }
 }
 
 /** Undefined for a clean taint, which most replies have. */

@@ -62,14 +62,14 @@ export async function openRun({ request, disconnected }: Reader, open: OpenForRe
 }
 
 /** Opens a run whose events or outcome are the reply to a request. */
-export async function openForReply(
+export function openForReply(
   { artifacts }: Pick<ReaderServices, 'artifacts'>,
   { request, reply }: Exchange,
   open: OpenForReader,
 ): Promise<OpenChat> {
   const disconnected = disconnectSignal(reply)
   const toFiles = filesForReader(artifacts, request)
-  return { run: await openRun({ request, disconnected }, open), disconnected, toFiles }
+  return openRun({ request, disconnected }, open).then((run) => ({ run, disconnected, toFiles }))
 }
 
 /** Opens an existing run whose events or outcome are the reply to a request. */
@@ -95,9 +95,9 @@ export function disconnectSignal(reply: FastifyReply): AbortSignal {
 }
 
 /** Waits for the last event of a run whose events nobody reads meanwhile, so that the run does not wait for a reader. */
-export async function waitForEnd({ log, ended }: OpenRun, disconnected: AbortSignal): Promise<void> {
+export function waitForEnd({ log, ended }: OpenRun, disconnected: AbortSignal): Promise<void> {
   disconnected.addEventListener('abort', log.suspendBackpressure(), { once: true })
-  await ended
+  return ended
 }
 
 /** The outcome of a run for its reader. */

@@ -43,26 +43,32 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
 
   async function reply(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<ModelReply> {
     const sent = { sink, hasEvents: false }
-    const spent: ModelUsage[] = []
     const failures: ModelError[] = []
-    const hasMedia = request.messages.some(
-      (message) => message.role !== 'assistant' && (message.images?.length || (message.role === 'user' && message.files?.length)),
-    )
+    let spent: ModelUsage[] | undefined
     for (const model of models) {
-      const unseen = hasMedia ? unseenIn(request, model) : undefined
-      if (unseen !== undefined) {
-        failures.push(new ModelError('refused', `${model.name} cannot ${unseen}`))
+      const fitting = fitTo(model, request)
+      if (fitting instanceof ModelError) {
+        failures.push(fitting)
         continue
       }
-      const fitting = hasMedia ? withoutUnseen(request, model) : request
-      for (let attempt = 1; ; attempt++) {
+      for (let count = 1; ; count++) {
         signal.throwIfAborted()
-        const outcome = await tryOnce(model, fitting, signal, sent)
-        if (!(outcome instanceof ModelError)) return spent.length > 0 ? withSpent(outcome, spent) : outcome
-        if (outcome instanceof EmptyAnswerError) spent.push(outcome.usage)
-        const delay = attempt < attempts ? delayMs(outcome, attempt, random) : undefined
+        const begun = beginAttempt(model, fitting, signal, sent)
+        const attempt = begun instanceof Promise ? await begun : begun
+        try {
+          attempt.take(await model.reply(attempt.request, attempt.pass, signal))
+        } catch (error) {
+          attempt.fail(error, signal)
+        } finally {
+          attempt.end()
+        }
+        const { outcome } = attempt
+        if (outcome.reply && !outcome.error) return spent ? withSpent(outcome.reply, spent) : outcome.reply
+        const error = outcome.error!
+        if (error instanceof EmptyAnswerError) (spent ??= []).push(error.usage)
+        const delay = count < attempts ? delayMs(error, count, random) : undefined
         if (delay === undefined) {
-          failures.push(outcome)
+          failures.push(error)
           break
         }
         reachState('model-retried')
@@ -78,16 +84,28 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
   return { name: primary?.name ?? '', seesImages: primary?.seesImages ?? false, readsFiles, reply }
 }
 
-/**
- * Every attempt of a model call begins and ends in `tryOnce`, for main models and `small` models, and that of an embedding call in `embedOnce`.
- * Makes an attempt and returns the reply or the failure. `sent.hasEvents` is true if the sink has text of an attempt that failed.
- */
-async function tryOnce(
-  model: Model,
-  request: ModelRequest,
-  signal: AbortSignal,
-  sent: { readonly sink: ModelSink; hasEvents: boolean },
-): Promise<ModelReply | ModelError> {
+/** The request without what a model cannot see; the failure of a model that cannot see the question. */
+function fitTo(model: Model, request: ModelRequest): ModelRequest | ModelError {
+  const hasMedia = request.messages.some(
+    (message) => message.role !== 'assistant' && (message.images?.length || (message.role === 'user' && message.files?.length)),
+  )
+  if (!hasMedia) return request
+  const unseen = unseenIn(request, model)
+  return unseen === undefined ? withoutUnseen(request, model) : new ModelError('refused', `${model.name} cannot ${unseen}`)
+}
+
+/** The sink of a model call. `hasEvents` is true if the sink has text of an attempt that failed. */
+interface Sent {
+  readonly sink: ModelSink
+  hasEvents: boolean
+}
+
+/** A promise only where text of a failed attempt is void, or a meter pays. */
+function beginAttempt(model: Model, request: ModelRequest, signal: AbortSignal, sent: Sent): Attempt | Promise<Attempt> {
+  return sent.hasEvents || request.meter ? beginPaid(model, request, signal, sent) : new Attempt(model, request, sent)
+}
+
+async function beginPaid(model: Model, request: ModelRequest, signal: AbortSignal, sent: Sent): Promise<Attempt> {
   if (sent.hasEvents) {
     sent.hasEvents = false
     reachState('model-broke-off')
@@ -99,36 +117,61 @@ async function tryOnce(
     paid.end({ error: new ModelError('unavailable', 'The request was not sent.', { isFree: true }) }, 0)
     signal.throwIfAborted()
   }
-  let received = 0
-  const plain = paid ? { ...paid.request, onBroken: (characters: number) => (received = Math.max(received, characters)) } : asked
-  const attempt = trace?.attempt(model, plain, paid?.held)
-  let outcome: Parameters<ModelAttempt['end']>[0] = {}
-  let hasProviderCalls = false
-  const pass: ModelSink = (event) => {
-    hasProviderCalls ||= event.type === 'call_start'
-    if (paid && 'text' in event) received += Buffer.byteLength(event.text)
+  return new Attempt(model, request, sent, paid)
+}
+
+/**
+ * An attempt of a model call. Every attempt begins and ends here, for main models and `small` models, and that of an embedding call in
+ * `embedOnce`.
+ */
+class Attempt {
+  readonly request: ModelRequest
+  outcome: Parameters<ModelAttempt['end']>[0] = {}
+  private readonly model: Model
+  private readonly sent: Sent
+  private readonly paid: PaidAttempt | undefined
+  private readonly traced: ModelAttempt | undefined
+  private received = 0
+  private hasProviderCalls = false
+
+  constructor(model: Model, { trace, meter: _, ...asked }: ModelRequest, sent: Sent, paid?: PaidAttempt) {
+    this.model = model
+    this.sent = sent
+    this.paid = paid
+    const onBroken = (characters: number) => (this.received = Math.max(this.received, characters))
+    const plain = paid ? { ...paid.request, onBroken } : asked
+    this.traced = trace?.attempt(model, plain, paid?.held)
+    const traceparent = this.traced?.traceparent
+    this.request = traceparent === undefined ? plain : { ...plain, traceparent }
+  }
+
+  readonly pass: ModelSink = (event) => {
+    const { sent, paid, traced } = this
+    this.hasProviderCalls ||= event.type === 'call_start'
+    if (paid && 'text' in event) this.received += Buffer.byteLength(event.text)
     if (!sent.hasEvents) {
       sent.hasEvents = true
-      attempt?.onFirstEvent?.()
+      traced?.onFirstEvent?.()
     }
     return sent.sink(event)
   }
-  try {
-    const reply = await model.reply(
-      attempt?.traceparent === undefined ? plain : { ...plain, traceparent: attempt.traceparent },
-      pass,
-      signal,
-    )
-    const error = hasProviderCalls || /\S/.test(reply.text) ? undefined : findEmptiness(model, reply, request.messages)
-    outcome = { reply, ...(error && { error }) }
-    return error ?? reply
-  } catch (error) {
+
+  /** Accepts a reply. An answer without content is a failure. */
+  take(reply: ModelReply): void {
+    const hasContent = this.hasProviderCalls || /\S/.test(reply.text)
+    const error = hasContent ? undefined : findEmptiness(this.model, reply, this.request.messages)
+    this.outcome = error ? { reply, error } : { reply }
+  }
+
+  /** Accepts a failure; throws what is none of the model. */
+  fail(error: unknown, signal: AbortSignal): void {
     if (signal.aborted || !(error instanceof ModelError)) throw error
-    outcome = { error }
-    return error
-  } finally {
-    const settled = paid?.end(outcome, received)
-    attempt?.end(outcome, settled)
+    this.outcome = { error }
+  }
+
+  end(): void {
+    const settled = this.paid?.end(this.outcome, this.received)
+    this.traced?.end(this.outcome, settled)
   }
 }
 

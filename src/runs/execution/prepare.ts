@@ -183,7 +183,7 @@ export function agentOptions(
   let keep: KeepArtifact | undefined
   let show: ShowImage | undefined
   const common: SharedOptions = {
-    trace: run.trace.over(tracer, now),
+    trace: run.trace.follow(tracer, now),
     headers: request.headers,
     filters: request.filters,
     caller: { tenant: key.tenant, owner: key.owner },

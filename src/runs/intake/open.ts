@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/rate-limits.ts'
-import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
+import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { Payer } from '../../budgets/budget.ts'
 import type { Budgets } from '../../budgets/budgets.ts'
 import { ServiceError } from '../../errors.ts'
@@ -57,25 +57,21 @@ export function createOpen(dependencies: OpenDependencies): Open {
     const current = agent()
     const release = current.hold()
     try {
-      return await openWith(current, caller, chat, disconnected, onSession)
+      const settling = current.tools.settling()
+      if (settling) await chat.times.during('queue', () => settling)
+      const key = { tenant: caller.tenant, owner: caller.owner, requestId: chat.requestId }
+      let sessionId = chat.sessionId ?? chat.newSessionId
+      for (;;) {
+        const location = await findOrBegin(caller, chat, { key, sessionId, agent: current, roles: caller.roles })
+        refuseOther(location.run, chat)
+        // The first request with the same id may have another session, where no request named a session.
+        sessionId = location.run.sessionId
+        onSession?.(sessionId)
+        const opened = await openAt(location, key, disconnected)
+        if (opened) return opened
+      }
     } finally {
       release()
-    }
-  }
-
-  async function openWith(agent: Agent, caller: Caller, chat: NewChat, disconnected: AbortSignal, onSession?: OnSession): Promise<OpenRun> {
-    const settling = agent.tools.settling()
-    if (settling) await chat.times.during('queue', () => settling)
-    const key = { tenant: caller.tenant, owner: caller.owner, requestId: chat.requestId }
-    let sessionId = chat.sessionId ?? chat.newSessionId
-    for (;;) {
-      const location = await findOrBegin(caller, chat, { key, sessionId, agent, roles: caller.roles })
-      refuseOther(location.run, chat)
-      // The first request with the same id may have another session, where no request named a session.
-      sessionId = location.run.sessionId
-      onSession?.(sessionId)
-      const opened = await openAt(location, key, disconnected)
-      if (opened) return opened
     }
   }
 
@@ -154,7 +150,8 @@ function createFindOrBegin(dependencies: OpenDependencies): FindOrBegin {
     if (hasSchemas) await checkSchemas(chat, { ...dependencies, own: target.agent.tools, caller: target.key })
     if (clientTools) await clientWaits.refuse(target.key, target.agent)
     let launched: LiveRun | undefined
-    const { run, newRun } = await toNewRun(chat, target)
+    const making = toNewRun(chat, target)
+    const { run, newRun } = making instanceof Promise ? await making : making
     const storing = chat.times.during('store', () =>
       store.begin(newRun, (turn) => {
         launched = live.launchCommitted(run, turn, storing)
@@ -207,14 +204,24 @@ interface NewRunDependencies {
   newId(): string
 }
 
-/** Checks the attachments of a chat, and makes the run that is to be stored. `run` is to be launched where the store has begun the run. */
-export type ToNewRun = (chat: NewChat, target: OpenTarget) => Promise<{ run: LiveRun; newRun: NewRun }>
+/** `run` is to be launched where the store has begun the run. */
+interface MadeRun {
+  run: LiveRun
+  newRun: NewRun
+}
+
+/** Makes the run that is to be stored. A promise only for a chat with attachments, which are checked first. */
+export type ToNewRun = (chat: NewChat, target: OpenTarget) => MadeRun | Promise<MadeRun>
 
 export function createToNewRun({ attachments, budgets, intake, holder, now, newId }: NewRunDependencies): ToNewRun {
-  return async (chat, target) => {
+  return (chat, target) => {
+    if (!chat.attachments) return toRun(chat, target)
+    const scope = { caller: target.key, agent: target.agent, filters: chat.request.filters }
+    return attachments.check(chat.attachments, scope, chat.at).then((checked) => toRun(chat, target, checked))
+  }
+
+  function toRun(chat: NewChat, target: OpenTarget, checked?: CheckedAttachments): MadeRun {
     const { key, sessionId, agent, event, roles } = target
-    const scope = { caller: key, agent, filters: chat.request.filters }
-    const checked = chat.attachments && (await attachments.check(chat.attachments, scope, chat.at))
     // The schema of agent.yaml becomes a part of the request: a change of the configuration does not change the answer of a run.
     const schema = chat.request.responseSchema === undefined ? agent.config.response_schema : undefined
     const requested = schema ? { ...chat.request, responseSchema: schema } : chat.request

@@ -63,12 +63,7 @@ export function createLiveRuns(dependencies: LiveRunsDependencies): LiveRuns {
       } else endLog(run, reason)
       throw reason
     })
-    run.ended = run.started
-      .then(
-        (startedTurn) => drive(run, startedTurn, ending),
-        () => undefined,
-      )
-      .finally(leave)
+    run.ended = run.started.then((startedTurn) => drive(run, startedTurn, leave, ending), leave)
     return run
   }
 
@@ -90,7 +85,7 @@ export function createLiveRuns(dependencies: LiveRunsDependencies): LiveRuns {
     )
     // Often nobody has joined a run that is not stored.
     run.started.catch(() => undefined)
-    run.ended = drive(run, turn).finally(leave)
+    run.ended = drive(run, turn, leave)
     return run
   }
 
@@ -135,9 +130,11 @@ async function join(run: LiveRun, disconnected: AbortSignal): Promise<OpenRun> {
   else disconnected.addEventListener('abort', detach, { once: true })
   // An async run may start much later: readers are answered at once.
   if (!run.isAsync) {
-    await run.started.catch((error: unknown) => {
+    try {
+      await run.started
+    } catch (error) {
       if (!run.elsewhere) throw error
-    })
+    }
   }
   const ended = run.ended.then(() => run.elsewhere)
   const { key, sessionId, input, request, log, times } = run
@@ -164,17 +161,17 @@ async function waitForEnds(registry: RunRegistry, ms: number, sleep: LiveRunsDep
   await settlesWithin(Promise.all(registry.all().map((run) => run.ended)), ms, sleep)
 }
 
-/** Executes a run from its turn to its stored end, or to the end of its readers. Never rejects. */
-type Drive = (run: LiveRun, turn: Turn, ending?: Promise<Ending | undefined>) => Promise<void>
+/** Executes a run from its turn to its stored end, or to the end of its readers, and calls `leave` then. Never rejects. */
+type Drive = (run: LiveRun, turn: Turn, leave: () => void, ending?: Promise<Ending | undefined>) => Promise<void>
 
 /** `handingOver` is aborted when the local process hands its runs over. */
 function createDriver({ ports, registry, queue, remote, onEnd, sleep }: LiveRunsDependencies, handingOver: AbortSignal): Drive {
   const { store, jobs, observer, onFault, now } = ports
 
-  async function drive(run: LiveRun, turn: Turn, ending?: Promise<Ending | undefined>): Promise<void> {
+  async function drive(run: LiveRun, turn: Turn, leave: () => void, ending?: Promise<Ending | undefined>): Promise<void> {
     run.startedAt = now()
     try {
-      const plannedEnd = await (ending && run.times.during('people', () => ending))
+      const plannedEnd = ending && (await run.times.during('people', () => ending))
       const end = plannedEnd || run.isResumed ? endingOf(run, plannedEnd) : undefined
       const next = await (end ? endAs(end, run, turn, ports) : execute(run, turn, ports))
       if (next) queue.wake(next)
@@ -185,6 +182,7 @@ function createDriver({ ports, registry, queue, remote, onEnd, sleep }: LiveRuns
     }
     observer?.ended(run)
     onEnd(run)
+    leave()
   }
 
   /** An end that could not be stored (disk full, database away) is sent to the readers at once, and retried in the store. */

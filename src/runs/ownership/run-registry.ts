@@ -100,16 +100,14 @@ export function createRunMutex(): RunMutex {
     await holdings.get(runKeyText(key))?.work.catch(() => undefined)
   }
 
-  async function run<T>(key: RunKey, work: () => Promise<T>): Promise<T> {
+  function run<T>(key: RunKey, work: () => Promise<T>): Promise<T> {
     const name = runKeyText(key)
-    while (holdings.has(name)) await whenFree(key)
+    if (holdings.has(name)) return whenFree(key).then(() => run(key, work))
     const working = work()
     holdings.set(name, { key, work: working })
-    try {
-      return await working
-    } finally {
-      holdings.delete(name)
-    }
+    const free = () => holdings.delete(name)
+    working.then(free, free)
+    return working
   }
 
   return {

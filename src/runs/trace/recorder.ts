@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TurnEvent } from '../../agent/events.ts'
 import type { AssistantMessage, Instruction } from '../../agent/messages.ts'
 import { BudgetSpent } from '../../agent/meter.ts'
-import type { ModelAttempt, ModelCallTrace, RunTrace } from '../../agent/model.ts'
+import type { Model, ModelAttempt, ModelCallTrace, ModelRequest, PaidAmount, RunTrace } from '../../agent/model.ts'
 import { roundSums, type PhaseSums, type PhaseTimes } from '../../concurrency/phase-times.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { costOf } from '../../configuration/model-schema.ts'
@@ -20,16 +20,18 @@ interface RecorderOptions {
 }
 
 /** Records what the trace of a live run needs beside the numbered events. Called a few times per model call, never per token. */
-export class TraceRecorder {
+export class TraceRecorder implements RunTrace {
   private readonly options: RecorderOptions
   private readonly complete: TraceRecord[] = []
-  /** Model calls without an end, by the tool call in which their agent runs; undefined for the run's own agent. */
-  private readonly open = new Map<string | undefined, ModelRecord>()
+  /** Model calls without an end: at most one of the run's own agent, and one in each tool call in which an agent runs. */
+  private open: readonly ModelRecord[] = noCalls
   private wait: WaitRecord | undefined
   private calls = 0
   /** True while the own agent makes a plan, whose text no reader gets. */
   private isPlanning = false
   private replyCharacters = 0
+  private tracer: RunTrace | undefined
+  private now: () => number = Date.now
 
   constructor(options: RecorderOptions) {
     this.options = options
@@ -47,7 +49,7 @@ export class TraceRecorder {
 
   /** All records, with those of open calls and waits last. */
   all(): TraceRecord[] {
-    return [...this.complete, ...this.open.values(), ...(this.wait ? [this.wait] : [])]
+    return [...this.complete, ...this.open, ...(this.wait ? [this.wait] : [])]
   }
 
   /** Adds the records of earlier processes. */
@@ -87,18 +89,33 @@ export class TraceRecorder {
     this.complete.push({ type: 'wait', startedAt, endedAt })
   }
 
-  /** A trace that records model calls, and passes each on to `tracer`. */
-  over(tracer: RunTrace | undefined, now: () => number): RunTrace {
-    return {
-      modelCall: (callId) => this.begin(callId, tracer?.modelCall(callId), now),
-      traceparentOf: (callId) => tracer?.traceparentOf(callId),
+  /** Passes each model call on to `tracer` too. */
+  follow(tracer: RunTrace | undefined, now: () => number): this {
+    this.tracer = tracer
+    this.now = now
+    return this
+  }
+
+  modelCall(callId: string | undefined): ModelCallTrace {
+    const { tracer, now } = this
+    const { times } = this.options
+    const traced = tracer?.modelCall(callId)
+    if (times && callId === undefined) {
+      times.endAll('model')
+      times.begin('model')
     }
+    this.abandon(callId, now())
+    return new CallRecorder(this, this.add(callId, now()), traced, now)
+  }
+
+  traceparentOf(callId: string): string | undefined {
+    return this.tracer?.traceparentOf(callId)
   }
 
   /** The model call of a turn has ended with its reply. */
   endTurn({ usage, finish, message, startedAt, endedAt }: TurnEvent, callId?: string): void {
-    const begun = this.open.get(callId) ?? this.add(callId, startedAt)
-    this.open.delete(callId)
+    const begun = this.find(callId) ?? this.add(callId, startedAt)
+    this.remove(begun)
     const { attempts = [] } = begun
     const prices = this.options.agent.findPrices(usage.model, usage.place)
     const cost = prices && costOf(usage, prices)
@@ -151,50 +168,19 @@ export class TraceRecorder {
 
   /** A tool call has its result: a model call in it that is still open has failed or was cancelled. */
   endCall(callId: string, now: number): void {
-    if (this.open.size > 0) this.abandon(callId, now)
+    this.abandon(callId, now)
   }
 
   /** The run has ended: open model calls have failed or were cancelled. */
   close(now: number): void {
-    for (const callId of [...this.open.keys()]) this.abandon(callId, now)
-  }
-
-  private begin(callId: string | undefined, traced: ModelCallTrace | undefined, now: () => number): ModelCallTrace {
-    const { times } = this.options
-    if (times && callId === undefined) {
-      times.endAll('model')
-      times.begin('model')
-    }
-    if (this.open.size > 0) this.abandon(callId, now())
-    const record = this.add(callId, now())
-    const attempts: AttemptRecord[] = (record.attempts = [])
-    return {
-      attempt(model, request, held): ModelAttempt {
-        const attempt: AttemptRecord = { model: model.name, startedAt: now(), ...(held && { held }) }
-        attempts.push(attempt)
-        const other = traced?.attempt(model, request)
-        return {
-          traceparent: other?.traceparent,
-          onFirstEvent: () => void (record.firstTextAt = now()),
-          end(outcome, settled) {
-            attempt.endedAt = now()
-            if (settled) attempt.settled = settled
-            if (outcome.error) {
-              attempt.error = { type: outcome.error.code, message: outcome.error.message.slice(0, maxMessage) }
-              delete record.firstTextAt
-            }
-            other?.end(outcome)
-          },
-        }
-      },
-      refused: (model, error) => error instanceof BudgetSpent && this.refuse(record, { model: model.name, at: now(), error }),
-    }
+    for (const { callId } of this.open) this.abandon(callId, now)
   }
 
   /** A call whose first attempt is refused was never made. The wait of a paused run is an approval. */
-  private refuse({ callId, attempts }: ModelRecord, { model, at, error }: { model: string; at: number; error: BudgetSpent }): void {
-    if (attempts?.length === 0) {
-      this.open.delete(callId)
+  refuse(record: ModelRecord, { model, at, error }: { model: string; at: number; error: BudgetSpent }): void {
+    const { callId, attempts } = record
+    if (!attempts) {
+      this.remove(record)
       this.calls--
     }
     if (error.onExceeded === 'pause') return
@@ -210,15 +196,79 @@ export class TraceRecorder {
       from: this.options.log.events.length,
       startedAt,
     }
-    this.open.set(callId, record)
+    this.open = [...this.open, record]
     return record
   }
 
+  private find(callId: string | undefined): ModelRecord | undefined {
+    return this.open.find((record) => record.callId === callId)
+  }
+
+  private remove(record: ModelRecord): void {
+    this.open = this.open.length === 1 ? noCalls : this.open.filter((other) => other !== record)
+  }
+
   private abandon(callId: string | undefined, now: number): void {
-    const record = this.open.get(callId)
+    const record = this.find(callId)
     if (!record) return
-    this.open.delete(callId)
+    this.remove(record)
     this.complete.push({ ...record, to: this.options.log.events.length, endedAt: record.attempts?.at(-1)?.endedAt ?? now })
+  }
+}
+
+const noCalls: readonly ModelRecord[] = []
+
+/** Records the attempts of a model call. */
+class CallRecorder implements ModelCallTrace {
+  private readonly recorder: TraceRecorder
+  readonly record: ModelRecord
+  private readonly traced: ModelCallTrace | undefined
+  readonly now: () => number
+
+  constructor(recorder: TraceRecorder, record: ModelRecord, traced: ModelCallTrace | undefined, now: () => number) {
+    this.recorder = recorder
+    this.record = record
+    this.traced = traced
+    this.now = now
+  }
+
+  attempt(model: Model, request: ModelRequest, held: PaidAmount | undefined): ModelAttempt {
+    const attempt: AttemptRecord = { model: model.name, startedAt: this.now(), ...(held && { held }) }
+    this.record.attempts = [...(this.record.attempts ?? []), attempt]
+    return new AttemptRecorder(this, attempt, this.traced?.attempt(model, request))
+  }
+
+  refused(model: Model, error: unknown): void {
+    if (error instanceof BudgetSpent) this.recorder.refuse(this.record, { model: model.name, at: this.now(), error })
+  }
+}
+
+class AttemptRecorder implements ModelAttempt {
+  readonly traceparent: string | undefined
+  private readonly call: CallRecorder
+  private readonly attempt: AttemptRecord
+  private readonly traced: ModelAttempt | undefined
+
+  constructor(call: CallRecorder, attempt: AttemptRecord, traced: ModelAttempt | undefined) {
+    this.traceparent = traced?.traceparent
+    this.call = call
+    this.attempt = attempt
+    this.traced = traced
+  }
+
+  onFirstEvent(): void {
+    this.call.record.firstTextAt = this.call.now()
+  }
+
+  end(outcome: Parameters<ModelAttempt['end']>[0], settled: PaidAmount | undefined): void {
+    const { attempt, call, traced } = this
+    attempt.endedAt = call.now()
+    if (settled) attempt.settled = settled
+    if (outcome.error) {
+      attempt.error = { type: outcome.error.code, message: outcome.error.message.slice(0, maxMessage) }
+      delete call.record.firstTextAt
+    }
+    traced?.end(outcome)
   }
 }
 

@@ -1,5 +1,6 @@
 import { sql, type Kysely } from 'kysely'
-import type { Begun, NewRun, RunStore, Turn } from '../../runs/run-store.ts'
+import type { Begun, EndedRun, NewRun, NextRun, Turn } from '../../runs/run-store.ts'
+import type { RunKey } from '../../runs/run.ts'
 import { syncChange, syncRows, type EmbeddedDatabase, type Param, type SyncConnection } from '../database.ts'
 import { createSettleAtOnce } from '../budgets/settle.ts'
 import { createHoldAtOnce } from '../budgets/sqlite-hold.ts'
@@ -36,6 +37,10 @@ import type { ChatStore } from './step-by-step.ts'
 /** Thrown inside of a unit to undo its changes: the chat is stored step by step. */
 class NotSimple extends Error {}
 
+function undefinedIfNotSimple(error: unknown): undefined {
+  if (!(error instanceof NotSimple)) throw error
+}
+
 /**
  * Begins and ends simple chats on SQLite, and leaves all others to `byStep`. Each statement does one thing and returns no rows, because
  * `returning` and conflict clauses cost as much as the change itself, and all statements of a unit run without a promise in between. A begin and
@@ -46,27 +51,26 @@ export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedData
   const settle = createSettleAtOnce(db)
   const hold = createHoldAtOnce(db)
 
-  async function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
+  function begin(newRun: NewRun, onCommitted?: (turn: Turn) => void): Promise<Begun> {
     if (!isSimpleBegin(newRun)) return byStep.begin(newRun, onCommitted)
-    try {
-      const turn = await unit((connection) => insert(connection, newRun), { onCommitted: (begun) => begun && onCommitted?.(begun) })
-      if (turn) return { kind: 'running', fence: 1, turn }
-    } catch (error) {
-      if (!(error instanceof NotSimple)) throw error
-    }
-    return byStep.begin(newRun, onCommitted)
+    const inserting = unit((connection) => insert(connection, newRun), { onCommitted: (begun) => begun && onCommitted?.(begun) })
+    return inserting.catch(undefinedIfNotSimple).then((turn): Begun | Promise<Begun> => {
+      return turn ? { kind: 'running', fence: 1, turn } : byStep.begin(newRun, onCommitted)
+    })
   }
 
   /** Inserts a run into a new session, or a free session that has messages. Undefined for any other session, which is not changed. */
   function insert(connection: SyncConnection, newRun: NewRun): Turn | undefined {
     const { tenant, sessionKey, shortName, messages, reservation } = newRun
     let turn: Turn = { session: sessionKey, messageIndex: 0, messageCount: 1, windowStart: 0 }
-    if (statements.insertSession(connection, { ...newRun, shortName: toText(shortName), messages: 1 }) === 0) {
-      const [session] = statements.findSession(connection, newRun)
+    const { owner, requestId, sessionId, now } = newRun
+    const claim = { tenant, owner, requestId, sessionId, sessionKey, shortName: toText(shortName), messages: 1, now }
+    if (statements.insertSession(connection, claim) === 0) {
+      const [session] = statements.findSession(connection, claim)
       if (!session || session.active_run !== null || session.message_count === 0) return undefined
       const { key, message_count: messageIndex } = session
       turn = { session: key, messageIndex, messageCount: messageIndex + 1, ...toWindow(session) }
-      statements.enterSession(connection, { ...newRun, key, messages: turn.messageCount })
+      statements.enterSession(connection, { tenant, requestId, key, messages: turn.messageCount, now })
     }
     const { session, messageIndex: idx } = turn
     // The request id is taken.
@@ -77,27 +81,23 @@ export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedData
     return states ? { ...turn, held: { reservation, states } } : turn
   }
 
-  async function finish(...end: Parameters<RunStore['finish']>) {
-    if (!simpleAnswer(end[2])) return byStep.finish(...end)
-    try {
-      if (await unit((connection) => store(connection, ...end))) return undefined
-    } catch (error) {
-      if (!(error instanceof NotSimple)) throw error
-    }
-    return byStep.finish(...end)
+  function finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> {
+    if (!simpleAnswer(ended)) return byStep.finish(key, fence, ended)
+    const storing = unit((connection) => store(connection, key, fence, ended))
+    return storing.catch(undefinedIfNotSimple).then((isStored) => (isStored ? undefined : byStep.finish(key, fence, ended)))
   }
 
   /** False for a run that is not simple, where nothing is changed. */
-  function store(connection: SyncConnection, ...[key, fence, ended]: Parameters<RunStore['finish']>): boolean {
+  function store(connection: SyncConnection, key: RunKey, fence: number, ended: EndedRun): boolean {
     const { tenant, requestId } = key
-    const { session, message, messageCount, endedAt } = ended
+    const { session, message, messageCount, checkpointId, endedAt: now } = ended
     if (!message || statements.findWaiting(connection, { tenant, session }).length > 0) return false
     // A run with notifications or messages, taken over by another process, or ended with another version of the configuration than it began with.
     if (statements.endRun(connection, { ...key, fence, ...toEndedRow(ended) }) === 0) return false
     // The session was deleted meanwhile.
-    if (statements.leaveSession(connection, { ...ended, tenant, requestId, now: endedAt }) === 0) throw new NotSimple()
+    if (statements.leaveSession(connection, { tenant, session, requestId, messageCount, checkpointId, now }) === 0) throw new NotSimple()
     if (ended.hadCheckpoints && !ended.continuable) statements.deleteSteps(connection, key)
-    for (const use of ended.tools) statements.insertTool(connection, { ...key, ...toToolRow(use, endedAt) })
+    for (const use of ended.tools) statements.insertTool(connection, { ...key, ...toToolRow(use, now) })
     statements.insertMessage(connection, { tenant, session, idx: messageCount - 1, ...toMessageRow(message) })
     statements.addMetrics(connection, toMetrics(tenant, ended, 0))
     if (ended.settlements) settle(connection, tenant, ended.settlements)

@@ -4,7 +4,7 @@ import type { ChatEvent } from '../../../runs/ownership/async-runs.ts'
 import type { Runs } from '../../../runs/runs.ts'
 import type { ChatRequest, Operation, ChatMessage, Unstored } from '../../../runs/run.ts'
 import { principalOf } from '../../server/authenticate.ts'
-import { openForReply, type Exchange, type OpenChat, type Opening, type ReaderServices } from '../../reader.ts'
+import { openForReply, type Exchange, type Opening, type ReaderServices } from '../../reader.ts'
 import { isId, setSessionId, contextHeaders, traceparentOf } from '../../server/request-headers.ts'
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
@@ -37,21 +37,21 @@ interface ChatOptions extends Exchange {
  * Starts the run of a chat request, or joins the run of an earlier request with the same id. A repeated request takes the session of the first
  * request.
  */
-export function openChat(services: ChatServices, options: ChatOptions): Opening {
-  const { promise: settled, resolve: settle } = Promise.withResolvers<void>()
-  return { chat: open(services, options, settle), settled }
-}
-
-async function open(
-  { runs, agent, artifacts }: ChatServices,
-  { request, reply, operation, source }: ChatOptions,
-  settle: () => void,
-): Promise<OpenChat> {
-  const chat = toNewChat(agent, request, operation, source)
+export function openChat({ runs, agent, artifacts }: ChatServices, { request, reply, operation, source }: ChatOptions): Opening {
+  let chat: NewChat
+  try {
+    chat = toNewChat(agent, request, operation, source)
+  } catch (error) {
+    return { chat: Promise.reject(error) }
+  }
   // No earlier request can have a request id that the service has just made, so the session cannot change.
-  if (chat.sessionId !== undefined || !isId(request.headers['request-id'])) settle()
-  const onSession = settleWith({ request, reply, settle })
-  return openForReply({ artifacts }, { request, reply }, (disconnected) => runs.open(principalOf(request), chat, disconnected, onSession))
+  const isSettled = chat.sessionId !== undefined || !isId(request.headers['request-id'])
+  const settling = isSettled ? undefined : Promise.withResolvers<void>()
+  const onSession = settleWith({ request, reply, settle: settling?.resolve })
+  const opened = openForReply({ artifacts }, { request, reply }, (disconnected) =>
+    runs.open(principalOf(request), chat, disconnected, onSession),
+  )
+  return settling ? { chat: opened, settled: settling.promise } : { chat: opened }
 }
 
 /**
@@ -106,10 +106,10 @@ function refuseUnsteerable(body: BusySource['body'], text: string, at: Fault['lo
 }
 
 /** A top-level function, so that the closure does not keep the body alive. */
-function settleWith({ request, reply, settle }: Exchange & { settle(): void }): OnSession {
+function settleWith({ request, reply, settle }: Exchange & { settle: (() => void) | undefined }): OnSession {
   return (sessionId) => {
     setSessionId(request, reply, sessionId)
-    settle()
+    settle?.()
   }
 }
 
