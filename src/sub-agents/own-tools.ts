@@ -15,10 +15,18 @@ import { subAgentLimits, type NewSubAgent, type SubAgent, isEntry } from './sub-
  */
 export function createSubAgentTools(parent: ParentRun, list: readonly SubAgent[]): () => readonly Tool[] {
   const { may_create: mayCreate, max } = parent.agent.config.sub_agents
-  const subAgents = [...list]
+  const canCreate = mayCreate && max > 0 && parent.tools.length > 0
+  return canCreate || list.length > 0 ? createTools(parent, [...list], canCreate) : noTools
+}
+
+/** For most runs. */
+const none: readonly Tool[] = []
+const noTools = () => none
+
+function createTools(parent: ParentRun, subAgents: SubAgent[], canCreate: boolean): () => readonly Tool[] {
   let current: readonly Tool[] | undefined
   const onChange = () => (current = undefined)
-  const create = mayCreate && max > 0 && parent.tools.length > 0 ? createTool(parent, subAgents, onChange) : undefined
+  const create = canCreate ? createTool(parent, subAgents, onChange) : undefined
   let end: Tool | undefined
   let delegates: (() => Tool[]) | undefined
   return () => (current ??= makeTools())
@@ -26,7 +34,7 @@ export function createSubAgentTools(parent: ParentRun, list: readonly SubAgent[]
   function makeTools(): readonly Tool[] {
     const own = create ? [create] : []
     if (subAgents.length === 0) return own
-    if (mayCreate && subAgents.some(({ madeBy }) => madeBy === 'agent')) own.push((end ??= endTool(parent, subAgents, onChange)))
+    if (parent.agent.config.sub_agents.may_create && subAgents.some(({ madeBy }) => madeBy === 'agent')) own.push((end ??= endTool(parent, subAgents, onChange)))
     delegates ??= createDelegation(parent, subAgents)
     return [...delegates(), ...own]
   }

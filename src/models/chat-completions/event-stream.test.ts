@@ -92,5 +92,5 @@ test('the headers of an answer are not kept while the answer is streamed', async
 })
 
 test('a short prompt is sent as it is', () => {
-  assert.deepEqual(toWireBody('{}'), { body: '{}', headers: [] })
+  assert.deepEqual(toWireBody('{}'), { body: '{}' })
 })

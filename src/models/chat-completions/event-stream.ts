@@ -69,10 +69,10 @@ export class EventStream implements Dispatcher.DispatchHandler {
   }
 
   /** Sends the request. `headers` are alternating names and values. */
-  open(pool: Pool, path: string, headers: readonly string[], text: string): void {
+  open(pool: Pool, path: string, headers: string[], text: string): void {
     this.timer = setTimeout(this.onSilence, this.timeouts.firstTokenMs)
     const { body, headers: ofBody } = toWireBody(text)
-    pool.dispatch({ method: 'POST', path, headers: [...headers, ...ofBody], body }, this)
+    pool.dispatch({ method: 'POST', path, headers: ofBody ? [...headers, ...ofBody] : headers, body }, this)
   }
 
   /** Called when the reader has taken all events: resumes a paused socket, which may deliver data at once. */
@@ -190,8 +190,8 @@ const minStreamedBytes = 16 * 1024
 
 export interface WireBody {
   body: string | Readable
-  /** Alternating names and values. */
-  headers: readonly string[]
+  /** Alternating names and values; absent for a text. */
+  headers?: readonly string[]
 }
 
 /**
@@ -199,7 +199,7 @@ export interface WireBody {
  * therefore sent as a stream, which lets its bytes go.
  */
 export function toWireBody(text: string): WireBody {
-  if (text.length < minStreamedBytes) return { body: text, headers: [] }
+  if (text.length < minStreamedBytes) return { body: text }
   let bytes: Buffer | null = Buffer.from(text)
   const headers = ['content-length', String(bytes.length)]
   const body = new Readable({

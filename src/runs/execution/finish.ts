@@ -249,9 +249,10 @@ export const maxVendorCharacters = 256 * 1024
  * change the beginning of every prompt, and no prompt cache would be hit.
  */
 export function toStoredTranscript(messages: readonly Message[]): Message[] | undefined {
-  const [, ...answer] = messages
+  const answer = messages.slice(1)
   const hasVendors = answer.some((message) => message.role === 'assistant' && message.vendor)
-  const vendors = hasVendors ? vendorsToKeep(answer) : new Set<AssistantMessage['vendor']>()
+  if (answer.length < 2 && !hasVendors) return undefined
+  const vendors = vendorsToKeep(answer)
   if (answer.length < 2 && vendors.size === 0) return undefined
   return answer.map((message) => toStored(message, vendors))
 }
@@ -272,28 +273,31 @@ function vendorsToKeep(messages: readonly Message[]): Set<AssistantMessage['vend
 
 /** Files from the tools and the models of a run, in order of creation. An agent inside of a call and the call may both report the same file. */
 export function artifactsOf({ steps, messages, ownFrom, nested }: Progress): Artifact[] {
-  const replies = [...messages.slice(ownFrom), ...nested.map(({ message }) => message)]
-  const ofModels = replies.flatMap((message) => (message.role === 'assistant' ? (message.artifacts ?? []) : []))
-  const ofTools = steps.flatMap((step) => step.artifacts ?? [])
-  const artifacts = new Map([...ofTools, ...ofModels].map((artifact) => [artifact.id, artifact]))
-  return [...artifacts.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+  const made: Artifact[] = []
+  const add = (message: Message) => message.role === 'assistant' && message.artifacts && made.push(...message.artifacts)
+  for (const step of steps) if (step.artifacts) made.push(...step.artifacts)
+  for (let at = ownFrom; at < messages.length; at++) add(messages[at]!)
+  for (const { message } of nested) add(message)
+  if (made.length === 0) return made
+  return [...new Map(made.map((artifact) => [artifact.id, artifact])).values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 /** Usage of a run: tokens per model, seconds per tool, and USD where prices are known. */
 export function toUsage(calls: readonly ModelUsage[], steps: readonly Step[], { config, findPrices }: Priced): UsageEntry[] {
-  const ofModels = byModel(calls).flatMap(([model, ofModel]) => {
+  const usage: UsageEntry[] = []
+  for (const [model, ofModel] of byModel(calls)) {
     const { input, output, cachedInput, cacheWrite, reasoning } = ofModel.reduce(addUsage)
     const details = { input, output, cached_input: cachedInput, ...(cacheWrite && { cache_write: cacheWrite }), reasoning }
-    const tokens: UsageEntry = { costAttribute: model, usage: input + output, unit: 'tokens', details }
+    usage.push({ costAttribute: model, usage: input + output, unit: 'tokens', details })
+    let cost: number | undefined
     // A call has a price of its own: a long call may cost more for each token, and two models of one name may differ.
-    const costs = ofModel.flatMap((call) => {
+    for (const call of ofModel) {
       const prices = findPrices(model, call.place)
-      return prices ? [costOf(call, prices)] : []
-    })
-    if (costs.length === 0) return [tokens]
-    return [tokens, { costAttribute: model, usage: costs.reduce((sum, cost) => sum + cost), unit: 'USD' } satisfies UsageEntry]
-  })
-  return steps.length === 0 ? ofModels : [...ofModels, ...toolUsage(steps), ...toolCosts(steps, config.tools)]
+      if (prices) cost = (cost ?? 0) + costOf(call, prices)
+    }
+    if (cost !== undefined) usage.push({ costAttribute: model, usage: cost, unit: 'USD' })
+  }
+  return steps.length === 0 ? usage : [...usage, ...toolUsage(steps), ...toolCosts(steps, config.tools)]
 }
 
 /** Most runs call one model once. */

@@ -44,7 +44,7 @@ export class EventLog {
    * from a lost process. Undefined when no process was lost. A reader may know higher numbers from any of the lost attempts.
    */
   restoredAt: number | undefined
-  private readonly readers = new Set<Reader>()
+  private readers: readonly Reader[] = noReaders
   /** Number of events from before the current attempt. */
   restored = 0
   /** Why the local readers cannot read on, although the run has not ended. A fault is no event and has no number. */
@@ -113,7 +113,7 @@ export class EventLog {
 
   append(event: LoggedEvent): void {
     this.events.push(event)
-    if (this.waking || this.readers.size === 0) return
+    if (this.waking || this.readers.length === 0) return
     this.waking = true
     // Deliver the first event at once, for a short time to first byte. Batch later events per turn of the event loop.
     if (this.events.length === 1) queueMicrotask(this.wakeReaders)
@@ -143,7 +143,7 @@ export class EventLog {
    * reader is within the limit, there is no reader, or back-pressure is suspended.
    */
   waitForReaders(stopped?: AbortSignal): Promise<void> | undefined {
-    if (this.readers.size === 0 || this.suspensions > 0 || stopped?.aborted || this.ahead() <= maxAheadCharacters) return undefined
+    if (this.readers.length === 0 || this.suspensions > 0 || stopped?.aborted || this.ahead() <= maxAheadCharacters) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()
     const release = () => {
       stopped?.removeEventListener('abort', release)
@@ -220,14 +220,14 @@ export class EventLog {
 
   private addReader(after: number, wake: () => void): Reader {
     const reader: Reader = { at: after, began: after, mustRetry: false, wake }
-    this.readers.add(reader)
+    this.readers = this.readers.concat(reader)
     // The new reader may be the fastest reader, so that the run need not wait any longer.
     this.releaseWriter()
     return reader
   }
 
   private removeReader(reader: Reader): void {
-    this.readers.delete(reader)
+    this.readers = this.readers.length === 1 ? noReaders : this.readers.filter((other) => other !== reader)
     this.releaseWriter()
   }
 
@@ -271,15 +271,18 @@ export class EventLog {
 
   private readonly wakeReaders = (): void => {
     this.waking = false
-    for (const reader of [...this.readers]) reader.wake()
+    for (const reader of this.readers) reader.wake()
   }
 
   private releaseWriter(): void {
-    if (!this.resumeWriter || (this.suspensions === 0 && this.readers.size > 0 && this.ahead() > maxAheadCharacters)) return
+    if (!this.resumeWriter || (this.suspensions === 0 && this.readers.length > 0 && this.ahead() > maxAheadCharacters)) return
     this.resumeWriter()
     this.resumeWriter = undefined
   }
 }
+
+/** Shared by all logs without a reader. */
+const noReaders: readonly Reader[] = []
 
 export function isLastEvent(event: LoggedEvent | undefined): event is LastEvent {
   return event?.type === 'end' || event?.type === 'interrupt'

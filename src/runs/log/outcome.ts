@@ -74,14 +74,13 @@ export function outputOf(events: readonly LoggedEvent[]): string {
 
 /** The ended steps in order of their start. Those of the same millisecond: plan, thought, tool calls as they began. */
 export function stepsOf(events: readonly LoggedEvent[], { thoughts }: { thoughts: readonly Step[] }): Step[] {
-  const begun = new Map<string, number>()
   const ended: Step[] = [...thoughts]
-  for (const event of events) {
-    if (event.type === 'step_start') begun.set(event.step.id, begun.size)
-    if (event.type === 'step_end') ended.push(event.step)
-  }
+  for (const event of events) if (event.type === 'step_end') ended.push(event.step)
+  if (ended.length < 2) return ended
+  const begun = new Map<string, number>()
+  for (const event of events) if (event.type === 'step_start') begun.set(event.step.id, begun.size)
   const rank = ({ type, id }: Step) => (type === 'planning' ? -2 : type === 'reasoning' ? -1 : (begun.get(id) ?? 0))
-  return ended.length === 0 ? [] : ended.toSorted((a, b) => a.startedAt - b.startedAt || rank(a) - rank(b))
+  return ended.toSorted((a, b) => a.startedAt - b.startedAt || rank(a) - rank(b))
 }
 
 export function toAnswerStep(step: Step): AnswerStep {

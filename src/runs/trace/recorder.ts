@@ -196,7 +196,7 @@ export class TraceRecorder implements RunTrace {
       from: this.options.log.events.length,
       startedAt,
     }
-    this.open = [...this.open, record]
+    this.open = this.open.concat(record)
     return record
   }
 
@@ -216,6 +216,7 @@ export class TraceRecorder implements RunTrace {
   }
 }
 
+/** Shared by all runs without an open call. */
 const noCalls: readonly ModelRecord[] = []
 
 /** Records the attempts of a model call. */
@@ -234,7 +235,7 @@ class CallRecorder implements ModelCallTrace {
 
   attempt(model: Model, request: ModelRequest, held: PaidAmount | undefined): ModelAttempt {
     const attempt: AttemptRecord = { model: model.name, startedAt: this.now(), ...(held && { held }) }
-    this.record.attempts = [...(this.record.attempts ?? []), attempt]
+    this.record.attempts = this.record.attempts?.concat(attempt) ?? [attempt]
     return new AttemptRecorder(this, attempt, this.traced?.attempt(model, request))
   }
 

@@ -201,6 +201,7 @@ export function toBroughtMessages({ role, content, calls = [] }: ChatMessage): M
 
 /** Data stored with a human message beside its text; undefined when there were no attachments. */
 export function humanMessageData(request: RequestContent, requestId: string): MessageData | undefined {
+  if (!(request.images ?? request.contextFiles ?? request.documents ?? request.files)) return undefined
   const { images, documents = [], files = [] } = request
   const isReadByModel = (path: string) => files.some(({ name, isContextFile }) => isContextFile && name === path)
   const paths = (request.contextFiles ?? []).filter((path) => !isReadByModel(path))

@@ -267,8 +267,9 @@ function filesField(files: readonly AnswerFile[]): object {
 
 /** The chunks of a run as server-sent events, whose id is the number of the event. */
 export function streamChunks(requestId: string): RunStream {
-  const head = `id: ${requestId}:`
-  const data = `\ndata: {"id":${JSON.stringify(requestId)},"token":`
+  // Joined texts are flat: a template would remain a tree of strings as long as the stream is open.
+  const head = ['id: ', requestId, ':'].join('')
+  const data = ['\ndata: {"id":', JSON.stringify(requestId), ',"token":'].join('')
   let label: string | undefined
   let tail = ''
 
@@ -284,5 +285,5 @@ export function streamChunks(requestId: string): RunStream {
 }
 
 function tailOf(label: string, fields: object): string {
-  return `,"agent_step":${JSON.stringify(label)},${JSON.stringify(fields).slice(1)}\n\n`
+  return [',"agent_step":', JSON.stringify(label), ',', JSON.stringify(fields).slice(1), '\n\n'].join('')
 }
