@@ -209,6 +209,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     settings,
     version,
     log,
+    newId,
     verifier,
     keyUse: { record: keyUse.record, seen: scheduling.seen },
     consoleSessions: signIn.services.consoleSessions,

@@ -46,6 +46,7 @@ export async function readDocument(): Promise<OpenApiDocument> {
     consoleSessions: createStub(),
     denials: createStub(),
     limits: createStub(),
+    newId: createStub(),
     meter: createStub(),
     services: createStub(),
     address: createStub(),

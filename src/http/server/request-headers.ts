@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
@@ -25,12 +24,12 @@ export function isId(id: unknown): id is string {
 }
 
 /** Sets the `session-id` header of each reply before any hook can refuse the request. A route with a session gets a new id when absent. */
-export function echoSessions(app: FastifyInstance): void {
+export function echoSessions(app: FastifyInstance, newId: () => string): void {
   app.decorateRequest('sessionId', '')
   app.addHook('onRequest', (request, reply, done) => {
     const headerId = request.headers['session-id']
     if (isId(headerId)) setSessionId(request, reply, headerId)
-    else if (request.routeOptions.config?.hasSession) setSessionId(request, reply, randomUUIDv7())
+    else if (request.routeOptions.config?.hasSession) setSessionId(request, reply, newId())
     done()
   })
   app.addHook('preValidation', (request, reply, done) => {

@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto'
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { authenticate, requireDeclaredAccess, type CallerUse } from './authenticate.ts'
@@ -44,6 +43,8 @@ export interface ServerOptions {
   corsOrigins?: readonly string[]
   /** Milliseconds of silence before a stream sends a comment. Default: 15,000. */
   streamKeepAliveMs?: number | undefined
+  /** A UUIDv7. */
+  newId(): string
 }
 
 /** The HTTP server without its routes: request ids, authentication, body limits, error replies, access log. */
@@ -59,6 +60,7 @@ export function createServer({
   publicUrl,
   corsOrigins = [],
   streamKeepAliveMs,
+  newId,
 }: ServerOptions): FastifyInstance {
   // The annotation keeps the type parameters of `fastify()` at their defaults.
   const loggerInstance: FastifyBaseLogger = log
@@ -71,7 +73,7 @@ export function createServer({
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit,
     // The `request-id` of the caller, or a new one. Validation refuses an invalid id later; the new id then names the error.
-    genReqId: ({ headers: { 'request-id': id } }) => (isId(id) ? id : randomUUIDv7()),
+    genReqId: ({ headers: { 'request-id': id } }) => (isId(id) ? id : newId()),
     clientErrorHandler: (error, socket) => refuseBroken(error, socket, drain),
     http: {
       headersTimeout: headersMs,
@@ -126,7 +128,7 @@ export function createServer({
     if (request.routeOptions.config?.takesEvents) convertCloudEvent(app, request, done)
     else done()
   })
-  echoSessions(app)
+  echoSessions(app, newId)
   // An unknown path is 404 before authentication, and its body is not read.
   app.addHook('onRequest', (request, reply, done) =>
     done(request.is404 ? (refuseOtherMethod(request, reply) ?? notFound(request)) : undefined),

@@ -138,7 +138,7 @@ export function toTranscript(input: TranscriptInput): Transcript {
   const parts = context || fileTexts.length > 0 ? [...(context?.files ?? []), ...fileTexts] : undefined
   if (parts || text !== '' || content.startsWith(contextOpening)) addParts(fitted.messages, content, { files: parts, summary: text })
   return {
-    system: [...new Set(system), ...(text === '' ? [] : [renderSummary(text)])].join('\n\n'),
+    system: system.length === 0 && text === '' ? '' : [...new Set(system), ...(text === '' ? [] : [renderSummary(text)])].join('\n\n'),
     messages: fitted.messages,
   }
 }
