@@ -103,9 +103,12 @@ export function addSums(a: PhaseSums, b: PhaseSums): PhaseSums {
 
 /** The sums, exact to a hundredth of a millisecond. */
 export function roundSums(sums: PhaseSums): PhaseSums {
-  const rounded = { ...sums }
-  for (const phase of [...byPriority, 'own'] as const) rounded[phase] = Math.round(sums[phase] * 100) / 100
-  return rounded
+  const { queue, store, model, tools, people, own } = sums
+  return { queue: round(queue), store: round(store), model: round(model), tools: round(tools), people: round(people), own: round(own) }
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 100) / 100
 }
 
 /** What has been added to the sums since `before`. */

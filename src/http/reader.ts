@@ -96,7 +96,7 @@ export function disconnectSignal(reply: FastifyReply): AbortSignal {
 
 /** Waits for the last event of a run whose events nobody reads meanwhile, so that the run does not wait for a reader. */
 export function waitForEnd({ log, ended }: OpenRun, disconnected: AbortSignal): Promise<void> {
-  disconnected.addEventListener('abort', log.suspendBackpressure(), { once: true })
+  disconnected.addEventListener('abort', log.suspendBackpressure())
   return ended
 }
 

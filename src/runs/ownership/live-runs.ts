@@ -127,7 +127,7 @@ const handOverMs = 2000
 async function join(run: LiveRun, disconnected: AbortSignal): Promise<OpenRun> {
   const detach = run.attach()
   if (disconnected.aborted) detach()
-  else disconnected.addEventListener('abort', detach, { once: true })
+  else disconnected.addEventListener('abort', detach)
   // An async run may start much later: readers are answered at once.
   if (!run.isAsync) {
     try {

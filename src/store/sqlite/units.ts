@@ -73,14 +73,14 @@ export function createUnits(database: DatabaseSync, connection: UnitConnection, 
   async function commit(group: PendingUnit[]): Promise<void> {
     try {
       const results = await commitAll(group)
-      for (const [n, { options }] of group.entries())
-        if (options?.onCommitted && !(results[n] instanceof Undone)) options.onCommitted(results[n] as never)
+      results.forEach((result, n) => {
+        if (!(result instanceof Undone)) group[n]!.options?.onCommitted?.(result as never)
+      })
       await syncing
-      for (const [n, pendingUnit] of group.entries()) {
-        const result = results[n]
-        if (result instanceof Undone) retryOrReject(pendingUnit, result.error)
-        else pendingUnit.resolve(result as never)
-      }
+      results.forEach((result, n) => {
+        if (result instanceof Undone) retryOrReject(group[n]!, result.error)
+        else group[n]!.resolve(result as never)
+      })
     } catch (error) {
       for (const pendingUnit of group) retryOrReject(pendingUnit, error)
     } finally {
