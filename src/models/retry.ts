@@ -134,7 +134,7 @@ class Attempt {
   private received = 0
   private hasProviderCalls = false
 
-  constructor(model: Model, { trace, meter: _, ...asked }: ModelRequest, sent: Sent, paid?: PaidAttempt) {
+  constructor(model: Model, { trace, ...asked }: ModelRequest, sent: Sent, paid?: PaidAttempt) {
     this.model = model
     this.sent = sent
     this.paid = paid

@@ -34,7 +34,8 @@ function createTools(parent: ParentRun, subAgents: SubAgent[], canCreate: boolea
   function makeTools(): readonly Tool[] {
     const own = create ? [create] : []
     if (subAgents.length === 0) return own
-    if (parent.agent.config.sub_agents.may_create && subAgents.some(({ madeBy }) => madeBy === 'agent')) own.push((end ??= endTool(parent, subAgents, onChange)))
+    if (parent.agent.config.sub_agents.may_create && subAgents.some(({ madeBy }) => madeBy === 'agent'))
+      own.push((end ??= endTool(parent, subAgents, onChange)))
     delegates ??= createDelegation(parent, subAgents)
     return [...delegates(), ...own]
   }
