@@ -372,6 +372,8 @@ export interface CheckpointParts {
   /** The delivery of a message to the run. */
   delivery?: Delivery | undefined
   acts?: RunActs | undefined
+  /** True for a turn whose calls are all `read`: a loss of power may undo the checkpoint, and the model is asked again. */
+  isRepeatable?: true
 }
 
 /**

@@ -55,6 +55,11 @@ export interface UnitOptions<T> {
    * database whose commits are durable at once. Must not throw.
    */
   onCommitted?(result: T): void
+  /**
+   * True: the transaction needs no sync of the disk. The end of the process does not undo the transaction, a loss of power may. Reads still wait
+   * for a sync before they return what the transaction has written. Ignored by a database whose commits are durable at once.
+   */
+  isRepeatable?: true
 }
 
 /** The ledger: records acts within the units of work that make the changes. */

@@ -230,7 +230,7 @@ test('the end of a simple chat reads the queue of its session from the index of 
   const reads: string[] = []
   const rows = (sql: string) => (reads.push(sql), [])
   const connection: SyncConnection = { rows, change: (sql) => updates.push(sql), defer: () => assert.fail() }
-  const byStep = { begin: () => assert.fail(), finish: () => assert.fail() }
+  const byStep = { begin: () => assert.fail(), finish: () => assert.fail(), checkpoint: () => assert.fail() }
   const chat = createSqliteChat(database.db, { unit: async (work) => work(connection) }, byStep)
   await chat.finish({ ...caller, requestId: 'r' }, 1, endOf({ session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }))
   const plans = reads.map((sql) => explainer.prepare(`explain query plan ${sql}`).get()!.detail)

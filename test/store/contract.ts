@@ -229,7 +229,7 @@ function registerFinish(database: () => Database): void {
     const ann = await start({ requestId: 'r' })
     const bob = await start({ requestId: 'r', owner: 'agent-core bob' })
     const data = { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }
-    await store.checkpoint(ann.run, 1, 0, data)
+    await store.checkpoint(ann.run, 1, 0, data, { isRepeatable: true })
     await store.checkpoint(bob.run, 1, 0, data)
     await store.finish(bob.run, 1, endOf(bob.turn, { hadCheckpoints: true }))
     assert.equal((await store.checkpoints(ann.run)).length, 1)
@@ -244,6 +244,7 @@ function registerFinish(database: () => Database): void {
     const step = { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }
     await assert.rejects(store.finish(run, 1, endOf(turn)), FenceLost)
     await assert.rejects(store.checkpoint(run, 1, 0, step), FenceLost)
+    await assert.rejects(store.checkpoint(run, 1, 0, step, { isRepeatable: true }), FenceLost)
     assert.deepEqual([await session(), await store.find(run), await metrics()], before)
     assert.deepEqual([await count('messages'), await count('run_steps')], [1, 0])
     await store.checkpoint(run, 2, 0, step)
@@ -257,6 +258,7 @@ function registerFinish(database: () => Database): void {
     const step = { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }
     await assert.rejects(store.finish(run, 1, endOf(turn)), FenceLost)
     await assert.rejects(store.checkpoint(run, 1, 0, step), FenceLost)
+    await assert.rejects(store.checkpoint(run, 1, 0, step, { isRepeatable: true }), FenceLost)
     assert.deepEqual([await count('messages'), await count('run_steps'), (await metrics())[0]!.success], [2, 0, 1])
   })
 

@@ -230,3 +230,15 @@ test('files of the model are files of the answer, and later questions name them'
   })
   assert.equal(messages[1]?.text, '(The answer: image-1.png.)')
 })
+
+test('the checkpoint of a turn may be undone only where the turn executes nothing but reads', async () => {
+  const replies = [say('', call('look', {})), say('', call('look', {}), call('send', {})), say('Done.')]
+  const tools = [fakeTool('look'), fakeTool('send', { effect: 'write' })]
+  const { store, run, turn, ports } = await begin(replies, {}, tools)
+  const repeatable: (true | undefined)[] = []
+  const { checkpoint } = store
+  store.checkpoint = (...of) => (repeatable.push(of[4]?.isRepeatable), checkpoint.apply(store, of))
+  await execute(run, turn, ports)
+  // The turn of reads, the turn with a write, and the result of the write.
+  assert.deepEqual(repeatable, [true, undefined, undefined])
+})

@@ -12,7 +12,7 @@ import { finish, messagesUpTo } from './finish.ts'
 import { checkHints } from '../intake/checks.ts'
 import { maxLosses, processLost } from '../log/outcome.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import { FenceLost, type NextRun, type Turn, type RunActs, type ExecutionStore } from '../run-store.ts'
+import { FenceLost, type CheckpointParts, type NextRun, type Turn, type RunActs, type ExecutionStore } from '../run-store.ts'
 import { reachState } from '../../states.ts'
 import type { RecalledMemories } from '../../memory/recall.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
@@ -185,7 +185,7 @@ function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Ex
       progress.results = []
       if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
       return event.message.toolCalls.length > 0
-        ? checkpoint(run, progress, store, undefined, { acts: actsOf(event, run, progress, deps) })
+        ? checkpoint(run, progress, store, undefined, partsOf(event, run, progress, deps))
         : undefined
     case 'result': {
       const storing = keepResult(event, run, progress, deps)
@@ -208,6 +208,11 @@ function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Ex
       // A suspended call is stored with the interruption. A write that goes on is stored before it starts, so no write is repeated.
       return event.suspension.isOver && event.effect === 'write' ? checkpoint(run, progress, store) : undefined
   }
+}
+
+/** What is stored with the turn. Before a `write` starts, its turn is durable; a turn without `starts` executes nothing but reads. */
+function partsOf(event: TurnEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): Omit<CheckpointParts, 'settlements'> {
+  return event.starts ? { acts: actsOf(event, run, progress, deps) } : { isRepeatable: true }
 }
 
 /** Stores a message of a person with its delivery, behind the answer so far, and publishes the message then. */
@@ -315,7 +320,7 @@ async function keepNested({ callId, subAgent, event }: NestedEvent, run: LiveRun
   if (event.type === 'turn') {
     progress.usage.models.push(event.usage)
     if (event.message.reasoning) progress.usage.thoughts.push({ ...toThought(event, event.message.reasoning, newId()), subAgent })
-    if (event.message.toolCalls.length > 0) await checkpoint(run, progress, store, undefined, { acts: actsOf(event, run, progress, deps) })
+    if (event.message.toolCalls.length > 0) await checkpoint(run, progress, store, undefined, partsOf(event, run, progress, deps))
   } else if (event.type === 'result') {
     const acts = isCutOff ? undefined : actsOf(event, run, progress, deps)
     if ((event.effect === 'write' && !isCutOff) || acts) await storeResult(event, run, progress, { store, acts })

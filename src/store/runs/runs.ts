@@ -31,8 +31,11 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
   const { find, findRequest } = createFind(database, statements)
   const byStep = createStepByStep({ database, statements, moves, messages, rounds, settle, recordActs, box, findRequest })
   const { db, postgres, embedded } = database
-  const simple = postgres ? createPostgresChat(database, postgres, byStep, find) : embedded && createSqliteChat(db, embedded, byStep)
-  const { begin, finish } = simple ?? byStep
+  const steps = runSteps(database, statements, { settle, recordActs, ...messages })
+  const simple = postgres
+    ? createPostgresChat(database, postgres, byStep, find)
+    : embedded && createSqliteChat(db, embedded, { ...byStep, ...steps })
+  const { begin, finish } = byStep
   return {
     begin,
     finish,
@@ -43,7 +46,8 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
     ...runApprovals(database, statements, { ...moves, settle, recordActs }, rounds),
     ...runMedia(database, statements),
     ...runHistory(database, statements),
-    ...runSteps(database, statements, { settle, recordActs, ...messages }),
+    ...steps,
+    ...simple,
     ...createMessageStore(database, moves),
     ...runOwners(database),
     addMissingJobs: moves.requeue,

@@ -170,22 +170,7 @@ function messageStatements(database: Kysely<Tables>) {
 function stepStatements(database: Kysely<Tables>, isShared: boolean) {
   return {
     /** Stores a step of a running run. No row: another process has taken the run over, or the run has ended. */
-    keepStep: statement(database, (db, param: Param<RunKey & { fence: number; n: number; data: string }>) =>
-      db
-        .insertInto('run_steps')
-        .columns(['tenant', 'owner', 'request_id', 'n', 'data'])
-        .expression((builder) => {
-          const heldRun = builder
-            .selectFrom('runs')
-            .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('n')).as('n'), val(param('data')).as('data')])
-            .where((is) => is.and(whereRun(param)))
-            .where('fence', '=', param('fence'))
-            .where(whereChat)
-            .where('status', '=', 'running')
-          return isShared ? heldRun.forUpdate() : heldRun
-        })
-        .returning('n'),
-    ),
+    keepStep: statement(database, (db, param: Param<HeldStep>) => insertHeldStep(db, param, isShared).returning('n')),
 
     insertStep: statement(database, (db, param: Param<RunKey & { n: number; data: string }>) =>
       db.insertInto('run_steps').values({ ...whereRun(param), ...paramsOf(param, ['n', 'data']) }),
@@ -245,6 +230,30 @@ export function insertFrom<T extends 'runs' | 'messages' | 'metrics' | 'run_tool
     .insertInto(table)
     .columns(Object.keys(row) as never)
     .expression(sql`select ${sql.join(Object.values(row))} ${source}` as never)
+}
+
+/** A step of a running run, under the fence of its process. */
+interface HeldStep extends RunKey {
+  fence: number
+  n: number
+  data: string
+}
+
+/** Inserts nothing where another process has taken the run over, or the run has ended. */
+export function insertHeldStep(db: QueryCreator<Tables>, param: Param<HeldStep>, isShared = false) {
+  return db
+    .insertInto('run_steps')
+    .columns(['tenant', 'owner', 'request_id', 'n', 'data'])
+    .expression((builder) => {
+      const heldRun = builder
+        .selectFrom('runs')
+        .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('n')).as('n'), val(param('data')).as('data')])
+        .where((is) => is.and(whereRun(param)))
+        .where('fence', '=', param('fence'))
+        .where(whereChat)
+        .where(sql<boolean>`status = 'running'`)
+      return isShared ? heldRun.forUpdate() : heldRun
+    })
 }
 
 export function deleteSteps(db: QueryCreator<Tables>, param: Param<RunKey>) {

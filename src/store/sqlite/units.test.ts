@@ -161,6 +161,26 @@ test('a failed sync rejects every unit of its group', async () => {
   assert.deepEqual(reasons(await Promise.allSettled([insert('a'), insert('b')])), ['disk', 'disk'])
 })
 
+test('a group of repeatable units settles without a sync, and a read of its changes waits for a sync', async () => {
+  let syncs = 0
+  let fault: Error | undefined
+  const sync = async () => {
+    syncs++
+    if (fault) throw fault
+  }
+  const { unit, durable, insert } = setUp(sync)
+  const insertRepeatable = (x: string) => unit((on) => on.execute('insert into t values (?)', [x]), { isRepeatable: true })
+  await insertRepeatable('1')
+  assert.equal(syncs, 0)
+  fault = new Error('The disk has failed.')
+  await assert.rejects(durable()!, fault)
+  fault = undefined
+  await durable()
+  assert.deepEqual({ syncs, isDurable: durable() === undefined }, { syncs: 2, isDurable: true })
+  await Promise.all([insertRepeatable('2'), insert('3')])
+  assert.deepEqual({ syncs, isDurable: durable() === undefined }, { syncs: 3, isDurable: true })
+})
+
 test('every unit of the group is rejected when SQLite ends the transaction', async () => {
   const { insert, rows, unit } = setUp()
   const ending = unit(async (on) => {

@@ -36,7 +36,7 @@ const gatherMs = 2
 
 /**
  * Groups units of work (group commit): waiting units share one commit and one sync of the disk. A throw rolls back one unit only. A unit
- * settles when its commit is durable. When the disk refuses a commit, its units are tried again, each alone. When that takes too long, a sync
+ * settles when its commit is durable; a group of repeatable units is not synced, and settles when it is committed. When the disk refuses a commit, its units are tried again, each alone. When that takes too long, a sync
  * fails, or another process holds the database for longer than `limitMs`, every unit of the group is rejected.
  */
 export function createUnits(database: DatabaseSync, connection: UnitConnection, { sync, limitMs }: Surroundings = {}) {
@@ -45,6 +45,8 @@ export function createUnits(database: DatabaseSync, connection: UnitConnection, 
   let waiting: PendingUnit[] = []
   let flushing: Promise<void> | undefined
   let syncing: Promise<void> | undefined
+  /** True where the newest commits have only repeatable units, and are not durable. */
+  let isUnsynced = false
   /** Pauses before another attempt of a unit. */
   const retries = new Set<Promise<void>>()
 
@@ -76,16 +78,28 @@ export function createUnits(database: DatabaseSync, connection: UnitConnection, 
       results.forEach((result, n) => {
         if (!(result instanceof Undone)) group[n]!.options?.onCommitted?.(result as never)
       })
-      await syncing
+      if (!isRepeatable(group)) await syncing
       results.forEach((result, n) => {
         if (result instanceof Undone) retryOrReject(group[n]!, result.error)
         else group[n]!.resolve(result as never)
       })
     } catch (error) {
       for (const pendingUnit of group) retryOrReject(pendingUnit, error)
-    } finally {
-      syncing = undefined
     }
+  }
+
+  /** Begins to make all commits so far durable. */
+  function startSync(): void {
+    isUnsynced = false
+    const started = sync?.()
+      .catch((error: unknown) => {
+        isUnsynced = true
+        throw error
+      })
+      .finally(() => {
+        if (syncing === started) syncing = undefined
+      })
+    syncing = started
   }
 
   /** Commits the units, and returns the result of each. Rejects when nothing was committed. */
@@ -108,7 +122,8 @@ export function createUnits(database: DatabaseSync, connection: UnitConnection, 
         return await commitAll(group, true)
       }
       database.exec('commit')
-      syncing = sync?.()
+      if (isRepeatable(group)) isUnsynced = true
+      else startSync()
       return results
     } finally {
       if (pending.length > 0) forgetDeferred(pending)
@@ -130,12 +145,19 @@ export function createUnits(database: DatabaseSync, connection: UnitConnection, 
   return {
     unit,
     /** Resolves when all commits that are visible now are durable; undefined when they are. Rejects as the units do. */
-    durable: (): Promise<void> | undefined => syncing,
+    durable(): Promise<void> | undefined {
+      if (isUnsynced) startSync()
+      return syncing
+    },
     /** Resolves when no unit is waiting. */
     async drained(): Promise<void> {
       while (flushing || retries.size > 0) await (flushing ?? Promise.all(retries))
     },
   }
+}
+
+function isRepeatable(group: readonly PendingUnit[]): boolean {
+  return group.every(({ options }) => options?.isRepeatable)
 }
 
 /** The result of a unit that was rolled back alone. */
