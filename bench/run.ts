@@ -14,7 +14,7 @@ import { slowStreams } from './scenarios/slow-streams.ts'
 import { starts } from './scenarios/start.ts'
 import { firstToken, streams } from './scenarios/streams.ts'
 import { writes } from './scenarios/writes.ts'
-import { makeFolder, startService, untilToolsReady, writeAgent } from './service.ts'
+import { makeFolder, moduleTool, startService, untilToolsReady, writeAgent } from './service.ts'
 import { relaySide, serviceSide, type Bench } from './sides.ts'
 
 interface Scenario {
@@ -47,7 +47,11 @@ const scenarios: Record<string, Scenario> = {
     run: (parts) => withService([], slowStreams(parts.streams), { limits: { max_runs: 2 * parts.streams } })(parts),
   },
   sessions: { title: 'Long session', run: withService([], sessions) },
-  tools: { title: 'Tool calls in one turn (relay: a chat without tools)', run: withService(['current_time'], tools) },
+  tools: { title: 'Calls of current_time in one turn (relay: a chat without tools)', run: withService(['current_time'], tools) },
+  module: {
+    title: 'Calls of a module tool in one turn (relay: a chat without tools)',
+    run: withService([], tools, { tools: [moduleTool] }),
+  },
   postgres: { title: 'The service on Postgres', sides: ['embedded', 'Postgres'], run: postgres },
   budgets: { title: 'Budgets', sides: ['without', 'with one'], run: budgets },
   audit: { title: 'Ledger: a chat with a write call', sides: ['without', 'with'], run: audit },

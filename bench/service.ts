@@ -28,12 +28,24 @@ export async function makeFolder(): Promise<{ folder: string; remove(): Promise<
 
 const tmpfs = 0x01021994
 
+/** A tool of the operator, whose file `writeAgent` writes. */
+export const moduleTool = { name: 'current_time', type: 'module', config: { path: 'time.ts' } }
+
+const moduleText = `export default {
+  description: 'Returns the time.',
+  effect: 'read',
+  schema: { type: 'object', properties: {} },
+  execute: async (): Promise<object> => ({ now: new Date().toISOString() }),
+}
+`
+
 /** Writes the configuration of an agent with the scripted model. `extraConfig` holds further top-level fields. */
 export async function writeAgent(folder: string, modelPort: number, tools: string[], extraConfig: object = {}): Promise<void> {
   const primary = { provider: 'openai-compatible', model: 'bench', base_url: `http://127.0.0.1:${modelPort}/v1` }
   const config = { llms: { primary }, tools: tools.map((name) => ({ name })), ...extraConfig }
   // JSON is valid YAML.
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify(config))
+  await writeFile(path.join(folder, moduleTool.config.path), moduleText)
 }
 
 /** Environment that puts all files of the service into `folder`. */

@@ -1,5 +1,5 @@
 import { Client, hammer, toRequest } from './load.ts'
-import { cpuMs, type Part } from './processes.ts'
+import { cpuMs, treeCpuMs, type Part } from './processes.ts'
 import type { StartedService } from './service.ts'
 import { tokenText } from './wire.ts'
 
@@ -13,14 +13,15 @@ export interface Side {
   stream: { request(order: string): Buffer; end: string }
 }
 
-export function relaySide(part: Part): Side {
+/** `path`: `/json`, or `/tools` for a relay that makes tool calls. */
+export function relaySide(part: Part, path = '/json'): Side {
   const port = Number(part.firstLine)
   // The relay forwards the body, and the model streams only if the request says so.
   const fields = { stream: true }
   return {
     part,
     port,
-    json: { request: (order) => toRequest({ port, path: '/json', fields }, order), end: `${tokenText}"}` },
+    json: { request: (order) => toRequest({ port, path, fields }, order), end: `${tokenText}"}` },
     stream: { request: (order) => toRequest({ port, path: '/stream', fields }, order), end: '[DONE]' },
   }
 }
@@ -53,7 +54,7 @@ export interface Bench {
 export interface Round {
   perSecond: number
   latencies: number[]
-  /** Processor time of the measured process per answer, in microseconds. */
+  /** Processor time of the measured process and its child processes per answer, in microseconds. */
   cpuUs: number
   /** Processor time of the database server per answer, in microseconds. */
   databaseUs: number
@@ -77,11 +78,12 @@ export async function expectTokens(side: Side, kind: 'json' | 'stream', order: s
 
 /** Runs a round of load and measures the processor time used. */
 export async function measureRound(bench: Bench, side: Side, clients: readonly Client[], request: Buffer): Promise<Round> {
-  const pids = [side.part.pid, bench.model.pid, process.pid]
-  const before = pids.map(readCpu)
+  // The load generator is the parent of all others.
+  const readAll = () => [treeCpuMs(side.part.pid), readCpu(bench.model.pid), readCpu(process.pid)]
+  const before = readAll()
   const databaseMsBefore = bench.databaseMs?.() ?? 0
   const { latencies, tookMs } = await hammer(clients, request, bench.seconds)
-  const used = pids.map((pid, index) => readCpu(pid) - before[index]!)
+  const used = readAll().map((ms, index) => ms - before[index]!)
   const [measured = NaN, model = NaN, load = NaN] = used.map((ms) => ms / tookMs)
   return {
     perSecond: (latencies.length / tookMs) * 1000,

@@ -1,5 +1,5 @@
 import { number, type Figure } from '../report.ts'
-import { compare, expectTokens, quantile, type Bench, type Comparison } from '../sides.ts'
+import { compare, expectTokens, quantile, relaySide, type Bench, type Comparison } from '../sides.ts'
 
 /** JSON chats of eight tokens, each in a new session. */
 export async function chats(bench: Bench): Promise<Figure[]> {
@@ -15,7 +15,8 @@ export async function chats(bench: Bench): Promise<Figure[]> {
 
 const aimAt64 = 0.15
 
-function toFigures({ relay, service, ratio }: Comparison, clients: number): Figure[] {
+function toFigures(comparison: Comparison, clients: number): Figure[] {
+  const { relay, service, ratio } = comparison
   const at = `, ${clients} ${clients === 1 ? 'client' : 'clients'}`
   const latencies = (q: number): Figure => {
     const [ofRelay, ofService] = [quantile(relay.latencies, q), quantile(service.latencies, q)]
@@ -27,12 +28,11 @@ function toFigures({ relay, service, ratio }: Comparison, clients: number): Figu
     }
   }
   const aim = clients === 64 ? { aim: `>= ${aimAt64}`, isMet: ratio >= aimAt64 } : {}
-  const cpu = { relay: number(relay.cpuUs, 'us'), service: number(service.cpuUs, 'us'), ratio: number(service.cpuUs / relay.cpuUs) }
   return [
-    { label: `chats/s${at}`, relay: number(relay.perSecond), service: number(service.perSecond), ratio: number(ratio), ...aim },
+    { label: `chats/s${at}`, ...rateOf(comparison), ...aim },
     latencies(0.5),
     latencies(0.99),
-    { label: `  processor time per chat${at}`, ...cpu },
+    { label: `  processor time per chat${at}`, ...cpuOf(comparison) },
     { label: `  busy: measured / model / load${at}`, relay: busy(relay), service: busy(service) },
   ]
 }
@@ -42,17 +42,33 @@ export function busy({ shares }: Comparison['relay']): string {
   return [shares.measured, shares.model, shares.load].map((share) => `${Math.round(share * 100)}`).join('/')
 }
 
-/** Chats with calls of a cheap tool, compared with the relay's chats without tools. */
+const aimsOfCalls = { 1: 4, 5: 4.5 }
+
+/** Chats with calls of a cheap tool: beside the relay's chats without tools, and beside a relay that makes the same calls of the model and the tool. */
 export async function tools(bench: Bench): Promise<Figure[]> {
   const figures: Figure[] = []
-  for (const calls of [1, 5]) {
-    const { relay, service, ratio } = await compare(bench, 16, 'json', { relay: 'bench:short', service: `bench:tools ${calls}` })
-    const cpu = { relay: number(relay.cpuUs, 'us'), service: number(service.cpuUs, 'us'), ratio: number(service.cpuUs / relay.cpuUs) }
-    const label = `chats/s with ${calls} tool ${calls === 1 ? 'call' : 'calls'}, 16 clients`
+  for (const calls of [1, 5] as const) {
+    const order = `bench:tools ${calls}`
+    const toPlain = await compare(bench, 16, 'json', { relay: 'bench:short', service: order })
+    const relay = relaySide(bench.relay.part, '/tools')
+    await expectTokens(relay, 'json', order, 8)
+    const toSame = await compare({ ...bench, relay }, 16, 'json', { relay: order, service: order })
+    const of = `${calls} tool ${calls === 1 ? 'call' : 'calls'}, 16 clients`
+    const aim = aimsOfCalls[calls]
+    const isMet = toPlain.service.cpuUs / toPlain.relay.cpuUs <= aim
     figures.push(
-      { label, relay: number(relay.perSecond), service: number(service.perSecond), ratio: number(ratio) },
-      { label: '  processor time per chat', ...cpu },
+      { label: `chats/s with ${of}`, ...rateOf(toPlain) },
+      { label: '  processor time per chat', ...cpuOf(toPlain), aim: `<= ${aim}`, isMet },
+      { label: '  beside a relay with the same calls', ...cpuOf(toSame) },
     )
   }
   return figures
+}
+
+function rateOf({ relay, service, ratio }: Comparison): Omit<Figure, 'label'> {
+  return { relay: number(relay.perSecond), service: number(service.perSecond), ratio: number(ratio) }
+}
+
+function cpuOf({ relay, service }: Comparison): Omit<Figure, 'label'> {
+  return { relay: number(relay.cpuUs, 'us'), service: number(service.cpuUs, 'us'), ratio: number(service.cpuUs / relay.cpuUs) }
 }

@@ -1,11 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { number, type Figure } from '../report.ts'
 import { allCores, processTree, residentMb, start, threadsCpuMs, type Part } from '../processes.ts'
-import { freePort, makeFolder, program, settingsOf, writeAgent } from '../service.ts'
+import { freePort, makeFolder, moduleTool, program, settingsOf, writeAgent } from '../service.ts'
 import { connectTo, quantile, serviceSide } from '../sides.ts'
 
 const pairs = 11
@@ -84,9 +84,7 @@ async function measureStart(args: string[], options: Parameters<typeof start>[2]
 async function compareFirstChats(model: Part): Promise<Figure> {
   const { folder, remove } = await makeFolder()
   try {
-    const tool = { name: 'current_time', type: 'module', config: { path: 'time.ts' } }
-    await writeAgent(folder, Number(model.firstLine), [], { tools: [tool] })
-    await writeFile(path.join(folder, 'time.ts'), moduleText)
+    await writeAgent(folder, Number(model.firstLine), [], { tools: [moduleTool] })
     await firstChatMs(folder)
     const times = []
     for (let pair = 0; pair < pairs; pair++) times.push(await firstChatMs(folder))
@@ -97,14 +95,6 @@ async function compareFirstChats(model: Part): Promise<Figure> {
     await remove()
   }
 }
-
-const moduleText = `export default {
-  description: 'Returns the time.',
-  effect: 'read',
-  schema: { type: 'object', properties: {} },
-  execute: async (): Promise<object> => ({ now: new Date().toISOString() }),
-}
-`
 
 /** Milliseconds of a chat that is sent as soon as the service is ready. */
 async function firstChatMs(folder: string): Promise<number> {
