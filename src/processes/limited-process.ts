@@ -130,6 +130,6 @@ function openChannel(child: ChildProcess, descriptor: number, limits: MessageLim
   pipe.on('error', () => undefined)
   pipe.on('close', () => child.emit('disconnect'))
 
-  child.send = createSend(pipe)
+  child.send = createSend(pipe, { isGrouped: true })
   Object.defineProperty(child, 'connected', { get: () => !pipe.destroyed, configurable: true })
 }

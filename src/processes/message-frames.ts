@@ -1,3 +1,4 @@
+import process from 'node:process'
 import type { Writable } from 'node:stream'
 import { Deserializer, Serializer } from 'node:v8'
 
@@ -20,29 +21,40 @@ export class FrameFault extends Error {
 }
 
 const headBytes = 8
+const emptyHead = Buffer.alloc(headBytes)
 const noLimits: MessageLimits = { structure: 0xffff_ffff, bytes: 0xffff_ffff }
 
 type WriteCallback = (error: Error | null) => void
 
-/** Throws for values which cannot be cloned, as `structuredClone` does. */
-export function writeFrame(stream: Writable, message: unknown, callback?: WriteCallback): void {
+/**
+ * Throws for values which cannot be cloned, as `structuredClone` does. `isGrouped`: the messages of a turn of the event loop share a system call,
+ * and wake the other process once. Otherwise a message is sent at once, also before code that blocks.
+ */
+export function writeFrame(stream: Writable, message: unknown, { callback, isGrouped = false }: SendOptions = {}): void {
   const parts = toFrame(message)
+  const last = parts.pop()
   stream.cork()
   for (const part of parts) stream.write(part)
-  stream.write('', (error) => callback?.(error ?? null))
-  stream.uncork()
+  stream.write(last, (error) => callback?.(error ?? null))
+  if (isGrouped) process.nextTick(() => stream.uncork())
+  else stream.uncork()
+}
+
+interface SendOptions {
+  callback?: WriteCallback | undefined
+  isGrouped?: boolean
 }
 
 /** The function `send` of a channel, as Node's IPC channel has it: a callback is among the arguments. */
-export function createSend(stream: Writable): (message: unknown, ...rest: unknown[]) => boolean {
-  return (message, ...rest) => {
+export function createSend(stream: Writable, { isGrouped = false }: Pick<SendOptions, 'isGrouped'> = {}) {
+  return (message: unknown, ...rest: unknown[]): boolean => {
     const callback = rest.find((argument): argument is WriteCallback => typeof argument === 'function')
-    writeFrame(stream, message, callback)
+    writeFrame(stream, message, { callback, isGrouped })
     return true
   }
 }
 
-/** Byte arrays are not copied. */
+/** The lengths and the structure, then the byte arrays, which are not copied. */
 function toFrame(message: unknown): Uint8Array[] {
   const arrays: Uint8Array[] = []
   const writer = new Serializer() as Serializer & {
@@ -55,16 +67,16 @@ function toFrame(message: unknown): Uint8Array[] {
     writer.writeUint32(value.byteLength)
     arrays.push(value)
   }
+  writer.writeRawBytes(emptyHead)
   writer.writeHeader()
   writer.writeValue(message)
-  const structure = writer.releaseBuffer()
-  const head = Buffer.alloc(headBytes)
-  head.writeUInt32LE(structure.length, 0)
-  head.writeUInt32LE(
+  const frame = writer.releaseBuffer()
+  frame.writeUInt32LE(frame.length - headBytes, 0)
+  frame.writeUInt32LE(
     arrays.reduce((sum, { byteLength }) => sum + byteLength, 0),
     4,
   )
-  return [head, structure, ...arrays]
+  return [frame, ...arrays]
 }
 
 function fromFrame(structure: Buffer, bytes: Buffer): unknown {

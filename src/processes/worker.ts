@@ -66,6 +66,7 @@ export class Worker<Q, A, R = true> {
   private readonly readyTimer: NodeJS.Timeout | undefined
   private readonly pending = new Map<number, PendingQuestion<A>>()
   private state: 'starting' | 'ready' | 'exited' | 'gone' = 'starting'
+  private isBusy = true
   private isRetired = false
   private fault: string | undefined
   private lastId = 0
@@ -225,7 +226,10 @@ export class Worker<Q, A, R = true> {
   private rest(): void {
     if (this.state === 'exited' || this.state === 'gone') return
     if (this.isRetired && this.pending.size === 0) return void this.end()
-    setBusy(this.child, this.state === 'starting' || this.pending.size > 0)
+    const isBusy = this.state === 'starting' || this.pending.size > 0
+    if (isBusy === this.isBusy) return
+    this.isBusy = isBusy
+    setBusy(this.child, isBusy)
   }
 
   private lose(loss: WorkerLost): void {
