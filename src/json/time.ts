@@ -36,12 +36,37 @@ export interface LocalTime {
 export function toLocalTime(at: number, zone: string): LocalTime | undefined {
   const format = formatOf(zone)
   if (!format) return undefined
-  const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
-  const date = `${parts['year']}-${parts['month']}-${parts['day']}`
+  const { offset, ms } = offsetAt(at, format)
+  const local = new Date(at + ms)
+  const text = local.toISOString()
+  return { time: `${text.slice(0, -5)}${offset}`, date: text.slice(0, -14), weekday: weekdays[local.getUTCDay()]! }
+}
+
+const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+
+/** The distance from UTC, as a text and in milliseconds, and the quarter of an hour for which the distance holds. */
+interface Offset {
+  quarter: number
+  offset: string
+  ms: number
+}
+
+const quarterMs = 900_000
+/** The last offset by zone. `formatToParts` takes ten times as long as the rest, and zones change their clocks at full quarters of an hour. */
+const offsets = new WeakMap<Intl.DateTimeFormat, Offset>()
+
+function offsetAt(at: number, format: Intl.DateTimeFormat): Offset {
+  const quarter = Math.floor(at / quarterMs)
+  const last = offsets.get(format)
+  if (last?.quarter === quarter) return last
+  const name = format.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value
   // `longOffset` is `GMT` for UTC itself, else `GMT+05:30`.
-  const offset = parts['timeZoneName']?.replace(/^(GMT|UTC)/, '') || '+00:00'
-  const time = `${date}T${parts['hour']}:${parts['minute']}:${parts['second']}${offset}`
-  return { time, date, weekday: parts['weekday'] ?? '' }
+  const offset = name?.replace(/^(GMT|UTC)/, '') || '+00:00'
+  const [hours = 0, minutes = 0, seconds = 0] = offset.slice(1).split(':').map(Number)
+  const ms = ((hours * 60 + minutes) * 60 + seconds) * 1000 * (offset.startsWith('-') ? -1 : 1)
+  const next = { quarter, offset, ms }
+  offsets.set(format, next)
+  return next
 }
 
 /**
@@ -64,14 +89,6 @@ function createFormat(timeZone: string): Intl.DateTimeFormat | undefined {
   try {
     return new Intl.DateTimeFormat('en-US', {
       timeZone,
-      year: 'numeric',
-      month: '2-digit',
-      day: '2-digit',
-      weekday: 'long',
-      hour: '2-digit',
-      minute: '2-digit',
-      second: '2-digit',
-      hourCycle: 'h23',
       timeZoneName: 'longOffset',
     })
   } catch {

@@ -92,7 +92,7 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
     const decision = containment?.decided ?? containment?.decision
     // A call that waits is counted when its run is interrupted.
     if (decision && decision !== 'approve') held.inc({ decision })
-    observeCall(type === 'sub_agent_call' ? 'sub_agent' : labelOf(run, tool), status, durationMs / 1000)
+    observeCall(type === 'sub_agent_call' ? 'sub_agent' : labelOf(run, tool, labelled), status, durationMs / 1000)
   }
 
   /** Counts the calls for which a run waits, or has waited until its end. */
@@ -143,9 +143,9 @@ function isReplay({ operation }: LiveRun): boolean {
 
 const maxToolNames = 500
 
-/** The label of a tool: only names of real tools, because models invent names and must not create series. */
-function labelOf(run: LiveRun, tool: string): string {
-  return ownToolNames.has(tool) || run.agent.tools.list().some(({ name }) => name === tool) ? tool : 'unknown'
+/** The label of a tool: only names of real tools, because models invent names and must not create series. `knownNames`: labels so far. */
+function labelOf(run: LiveRun, tool: string, knownNames: ReadonlySet<string>): string {
+  return knownNames.has(tool) || ownToolNames.has(tool) || run.agent.tools.list().some(({ name }) => name === tool) ? tool : 'unknown'
 }
 
 /** Records the duration of a request; `route` is the route's pattern, which keeps the number of series small. */
