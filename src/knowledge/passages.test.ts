@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { workSince } from '../../test/fixtures/work-meter.ts'
-import { maxPassageCharacters, toPassages } from './passages.ts'
+import { maxPassageCharacters, toDocumentText, toPassages } from './passages.ts'
 
 test('passages are bounded, lose nothing and keep their heading and place', () => {
   const sentence = 'The quick brown fox jumps over the lazy dog. '
@@ -17,7 +17,11 @@ test('passages are bounded, lose nothing and keep their heading and place', () =
         passage.text,
       )
     assert.ok(passages.every((passage) => passage.page === 2))
-    assert.ok(passages.every((passage) => passage.heading === 'H' && passage.text.length <= maxPassageCharacters && passage.text !== ''))
+    assert.ok(
+      passages.every(
+        (passage) => passage.heading === 'H' && passage.text.length <= maxPassageCharacters && (passage.text !== '' || text.trim() === ''),
+      ),
+    )
     const letters = (whole: string) => whole.replace(/\s+/g, '').length
     assert.equal(letters(passages.map((passage) => passage.text).join('')), letters(text))
   }
@@ -31,4 +35,21 @@ test('cutting takes linear time, whatever white space a text has', () => {
     assert.match(passages.at(-1)?.text ?? '', /last$/)
   }
   assert.ok(work() < 1_000)
+})
+
+test('a heading without a text is a passage, unless the headings of the next section contain it', () => {
+  const headings = ['A', 'A > B', 'A > C', 'D', 'DE']
+  const sections = headings.map((heading) => ({ heading, text: heading === 'A > B' ? 'Text.' : '', start: 3, page: 1 }))
+  const passages = toPassages(sections)
+  assert.deepEqual(
+    passages.map(({ heading, text, start, page }) => [heading, text, start, page]),
+    [
+      ['A > B', 'Text.', 3, 1],
+      ['A > C', '', 3, 1],
+      ['D', '', 3, 1],
+      ['DE', '', 3, 1],
+    ],
+  )
+  assert.equal(toDocumentText(passages), 'A > B\n\nText.\n\nA > C\n\nD\n\nDE')
+  assert.deepEqual(toPassages([{ heading: '', text: '', start: 0 }]), [])
 })

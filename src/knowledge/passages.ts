@@ -6,23 +6,30 @@ import type { Passage } from '../search/retriever.ts'
 import { uploadFolderOf } from '../uploads/uploads.ts'
 
 /** Must be increased when the cutting of passages or the reading of documents changes: indexed documents are indexed again. */
-export const passageFormat = 3
+export const passageFormat = 4
 
 /** Long enough for an answer with its conditions, short enough for several passages in a chat. */
 export const maxPassageCharacters = 1_200
 const maxHeadingCharacters = 300
 
-/** Cuts sections into passages: at paragraphs, otherwise at lines, sentences or words. Each passage keeps the heading and page of its section. */
+/**
+ * Cuts sections into passages: at paragraphs, otherwise at lines, sentences or words. Each passage keeps the heading and page of its section. A
+ * heading without a text is a passage too, unless the next section has the heading among its own.
+ */
 export function toPassages(sections: readonly Section[]): Section[] {
-  return sections.flatMap((section) =>
-    fit(section, separators).map((part) => ({ ...section, heading: section.heading.slice(0, maxHeadingCharacters), ...part })),
-  )
+  return sections.flatMap((section, index) => {
+    const parts = fit(section, separators)
+    const isAlone = parts.length === 0 && section.heading !== '' && !sections[index + 1]?.heading.startsWith(`${section.heading} > `)
+    const heading = section.heading.slice(0, maxHeadingCharacters)
+    return (isAlone ? [{ text: '', start: section.start }] : parts).map((part) => ({ ...section, heading, ...part }))
+  })
 }
 
 /** The text of a whole document, without layout. */
 export function toDocumentText(passages: readonly Section[]): string {
   return passages
-    .map(({ heading, text }, at) => (heading && heading !== passages[at - 1]?.heading ? `${heading}\n\n${text}` : text))
+    .flatMap(({ heading, text }, at) => [heading === passages[at - 1]?.heading ? '' : heading, text])
+    .filter((part) => part !== '')
     .join('\n\n')
 }
 

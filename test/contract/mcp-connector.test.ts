@@ -128,3 +128,16 @@ test('MCP: search and fetch are counted as tools, and failed calls as errors', a
     'tool="search",status="success" 1',
   ])
 })
+
+test('MCP: search and fetch find a file that is a heading alone', async (t) => {
+  const service = await startService(t, { script: {}, config, files: { 'handbook/returns.md': '# Returns within 14 days\n' } })
+  const client = await connect(t, service, 'auto')
+  const found = { id: 'handbook/returns.md', title: 'handbook/returns.md', url: 'agent-core://files/handbook/returns.md' }
+  assert.deepEqual(await callJson(client, 'search', { query: 'returns' }), { results: [found] })
+  assert.deepEqual(await callJson(client, 'fetch', { id: found.id }), { ...found, text: 'Returns within 14 days', metadata: {} })
+  const executed = await service.client.request('POST', '/core/v1/tool/execute', {
+    body: { tool_name: 'handbook', tool_input: { query: 'returns' } },
+  })
+  const [passage] = executed.body.output.passages
+  assert.deepEqual([passage.heading, passage.text], ['Returns within 14 days', ''])
+})
