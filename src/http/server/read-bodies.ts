@@ -79,7 +79,7 @@ export type ReadText = (request: FastifyRequest, callback: BodyCallback) => void
 
 /** Reads bodies within limits: bytes and JSON values of each body, the time of its arrival, and the memory of all bodies together. */
 export function readBodies(app: FastifyInstance, options: BodyOptions): ReadText {
-  const reserve = createBodyBudget(options)
+  const budget = new BodyBudget(options)
   const pace = createBodyPace(options)
   app.decorateRequest('bodyReservation', undefined)
   app.decorateRequest('awaitsContinue', undefined)
@@ -87,10 +87,10 @@ export function readBodies(app: FastifyInstance, options: BodyOptions): ReadText
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { 'content-length': length = '0', 'transfer-encoding': coding, expect } = request.headers
     if (length === '0' && coding === undefined) return done(null, payload)
-    const reservation = reserve(request.principal ? callerKey(request.principal) : '')
+    const reservation = budget.reserve(request.principal ? callerKey(request.principal) : '')
     if (reservation instanceof ServiceError) return done(reservation)
     request.bodyReservation = reservation
-    reply.raw.once('close', reservation.release)
+    reply.raw.once('close', () => reservation.release())
     // RFC 9110, 10.1.1: `100 Continue` exists for HTTP/1.1 only.
     if (expect !== undefined && request.raw.httpVersion === '1.1') request.awaitsContinue = reply.raw
     done(null, payload)
@@ -183,63 +183,81 @@ interface BodyBudgetOptions {
   maxArriving?: number
 }
 
-/** The share of one request in the budget. */
-interface BodyReservation {
-  /** Reserves more bytes, or returns `overloaded`. A single body always fits. */
-  take(bytes: number): ServiceError | undefined
-  /** Marks the body as complete. */
-  complete(): void
-  /** Returns all reserved bytes to the budget. */
-  release(): void
-}
-
 /**
  * Bounds the memory of request bodies from their first byte until the request has used them, for each caller and in total. Load shedding does not
- * see buffers outside of the heap, so many large, slow bodies would exhaust the memory unnoticed. The result opens a reservation for a body of
- * `caller`, or returns `overloaded` when too many bodies of the caller are arriving.
+ * see buffers outside of the heap, so many large, slow bodies would exhaust the memory unnoticed.
  */
-function createBodyBudget({ bodyLimit, maxArriving = 1000, ...options }: BodyBudgetOptions) {
-  /** The size of eight bodies, limited to a quarter of the heap, and at least the size of two bodies. */
-  const defaultBytes = Math.max(2 * bodyLimit, Math.min(8 * bodyLimit, getHeapStatistics().heap_size_limit / 4))
-  const { budgetBytes = defaultBytes } = options
-  const callers = new Map<string, { bytes: number; arriving: number }>()
-  let totalBytes = 0
+class BodyBudget {
+  totalBytes = 0
+  readonly callers = new Map<string, CallerBodies>()
+  readonly budgetBytes: number
+  private readonly maxArriving: number
 
-  return function reserve(caller: string): BodyReservation | ServiceError {
-    const bodies = callers.get(caller) ?? { bytes: 0, arriving: 0 }
-    if (bodies.arriving >= maxArriving) return overloaded('Too many of your requests are still sending their bodies.')
-    callers.set(caller, bodies)
+  constructor({ bodyLimit, maxArriving = 1000, budgetBytes }: BodyBudgetOptions) {
+    this.maxArriving = maxArriving
+    // The size of eight bodies, limited to a quarter of the heap, and at least the size of two bodies.
+    this.budgetBytes = budgetBytes ?? Math.max(2 * bodyLimit, Math.min(8 * bodyLimit, getHeapStatistics().heap_size_limit / 4))
+  }
+
+  /** Opens a reservation for a body of `caller`, or returns `overloaded` when too many bodies of the caller are arriving. */
+  reserve(caller: string): BodyReservation | ServiceError {
+    const bodies = this.callers.get(caller) ?? { bytes: 0, arriving: 0 }
+    if (bodies.arriving >= this.maxArriving) return overloaded('Too many of your requests are still sending their bodies.')
+    this.callers.set(caller, bodies)
     bodies.arriving++
-    let reservedBytes = 0
-    let isArriving = true
-    let isReleased = false
+    return new BodyReservation(this, caller, bodies)
+  }
+}
 
-    function complete(): void {
-      if (isArriving) bodies.arriving--
-      isArriving = false
-    }
+interface CallerBodies {
+  bytes: number
+  arriving: number
+}
 
-    return {
-      take(bytes) {
-        // The response has ended: nothing would return the bytes.
-        if (isReleased) return undefined
-        if (bodies.bytes > reservedBytes && bodies.bytes + bytes > budgetBytes / 2) return tooMuchMemory('your requests')
-        if (totalBytes > reservedBytes && totalBytes + bytes > budgetBytes) return tooMuchMemory('all requests')
-        reservedBytes += bytes
-        bodies.bytes += bytes
-        totalBytes += bytes
-        return undefined
-      },
-      complete,
-      release() {
-        if (isReleased) return
-        isReleased = true
-        if (isArriving) complete()
-        bodies.bytes -= reservedBytes
-        totalBytes -= reservedBytes
-        if (bodies.bytes === 0 && bodies.arriving === 0) callers.delete(caller)
-      },
-    }
+/** The share of one request in the budget. */
+class BodyReservation {
+  private readonly budget: BodyBudget
+  private readonly caller: string
+  private readonly bodies: CallerBodies
+  private reservedBytes = 0
+  private isArriving = true
+  private isReleased = false
+
+  constructor(budget: BodyBudget, caller: string, bodies: CallerBodies) {
+    this.budget = budget
+    this.caller = caller
+    this.bodies = bodies
+  }
+
+  /** Reserves more bytes, or returns `overloaded`. A single body always fits. */
+  take(bytes: number): ServiceError | undefined {
+    const { budget, bodies, reservedBytes } = this
+    const { budgetBytes, totalBytes } = budget
+    // The response has ended: nothing would return the bytes.
+    if (this.isReleased) return undefined
+    if (bodies.bytes > reservedBytes && bodies.bytes + bytes > budgetBytes / 2) return tooMuchMemory('your requests')
+    if (totalBytes > reservedBytes && totalBytes + bytes > budgetBytes) return tooMuchMemory('all requests')
+    this.reservedBytes += bytes
+    bodies.bytes += bytes
+    budget.totalBytes += bytes
+    return undefined
+  }
+
+  /** Marks the body as complete. */
+  complete(): void {
+    if (this.isArriving) this.bodies.arriving--
+    this.isArriving = false
+  }
+
+  /** Returns all reserved bytes to the budget. */
+  release(): void {
+    const { budget, caller, bodies } = this
+    if (this.isReleased) return
+    this.isReleased = true
+    this.complete()
+    bodies.bytes -= this.reservedBytes
+    budget.totalBytes -= this.reservedBytes
+    if (bodies.bytes === 0 && bodies.arriving === 0) budget.callers.delete(caller)
   }
 }
 
