@@ -134,8 +134,8 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     return this.messagesOf(session, firstIndex, limit)
   }
 
-  historyOfRun = async (_tenant: string, session: string, firstIndex: number, limit = Infinity): Promise<HistoryMessage[]> => {
-    return this.messagesOf(session, firstIndex, limit)
+  historyOfRun: RunStore['historyOfRun'] = async (_run, { session }, firstIndex, limit = Infinity) => {
+    return frozen(this.messagesOf(session, firstIndex, limit))
   }
 
   images = async (tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>> => {
@@ -293,4 +293,10 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
   markGone(key: RunKey): void {
     this.rows.get(runKeyText(key))!.isGone = true
   }
+}
+
+/** A store may give the same messages to several runs. */
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) for (const part of Object.values(Object.freeze(value))) frozen(part)
+  return value
 }

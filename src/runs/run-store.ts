@@ -56,9 +56,10 @@ export interface RunStore extends MessageStore {
   history(tenant: string, session: string, firstIndex: number, limit?: number): Promise<HistoryMessage[]>
   /**
    * Like `history`, for the run that has the session. The begin of the run may still be on its way to the disk, and the messages may be lost
-   * with the begin: no caller may see anything that follows from the messages before `begin` has resolved.
+   * with the begin: no caller may see anything that follows from the messages before `begin` has resolved. The messages may be shared with
+   * later runs, and must not be changed.
    */
-  historyOfRun(tenant: string, session: string, firstIndex: number, limit?: number): Promise<HistoryMessage[]>
+  historyOfRun(run: HeldRun, turn: Pick<Turn, 'session' | 'messageIndex'>, firstIndex: number, limit?: number): Promise<HistoryMessage[]>
   /** Images of human messages in a session, in order, by the request id of the run. */
   images(tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>>
   /** Bytes of pictures from tool results and of files of questions, as base64, by `imageKey`. */

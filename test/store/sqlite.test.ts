@@ -127,9 +127,9 @@ test('a run reads its session while its begin is on its way to the disk, with im
   for (const images of [undefined, [{ mediaType: 'image/png', data: 'aa' }] as const]) {
     const run = newRun({ tenant: images ? 'pictured' : 'plain', ...(images ? { images } : {}) })
     const order: string[] = []
-    const begun = await store.begin(run, ({ session }) => {
+    const begun = await store.begin(run, (turn) => {
       order.push('committed')
-      void store.historyOfRun(run.tenant, session, 0).then(([message]) => order.push(`read ${message?.content}`))
+      void store.historyOfRun({ ...run, fence: 1 }, turn, 0).then(([message]) => order.push(`read ${message?.content}`))
     })
     order.push(begun.kind)
     assert.deepEqual(order, ['committed', 'read hello', 'running'])

@@ -18,13 +18,13 @@ export const maxWindowMessages = 80
 const maxReadMessages = 4 * maxWindowMessages
 
 /** A window whose summary is delayed grows: at most `maxReadMessages` messages, or as many as the request has, are read. */
-export async function readWindow({ key, request }: LiveRun, turn: Turn, store: ExecutionStore): Promise<HistoryMessage[]> {
-  const { session, messageCount, windowStart, summary } = turn
-  const { tenant } = key
+export async function readWindow({ key, fence, request }: LiveRun, turn: Turn, store: ExecutionStore): Promise<HistoryMessage[]> {
+  const { messageCount, windowStart, summary } = turn
+  const run = { ...key, fence }
   const from = Math.max(windowStart, messageCount - Math.max(maxReadMessages, request.messages.length))
-  const window = await store.historyOfRun(tenant, session, from)
+  const window = await store.historyOfRun(run, turn, from)
   // The first message carries the system messages of the session.
-  return from === windowStart || summary ? window : [...(await store.historyOfRun(tenant, session, 0, 1)), ...window]
+  return from === windowStart || summary ? window : [...(await store.historyOfRun(run, turn, 0, 1)), ...window]
 }
 
 /** Size of a message in the window. */

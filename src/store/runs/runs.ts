@@ -1,12 +1,11 @@
 import { sql } from 'kysely'
-import { FenceLost, runGone, type Checkpoint, type HistoryMessage, type RunStore, type StoredRun } from '../../runs/run-store.ts'
+import { FenceLost, runGone, type Checkpoint, type RunStore, type StoredRun } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
-import { withoutDeleted } from '../../runs/window/deleted.ts'
-import type { MessageData } from '../../sessions/message.ts'
-import { allSettledOrThrow, query, type Database, type Connection } from '../database.ts'
-import { isChat, parseJson, toStoredRun } from '../rows.ts'
+import { allSettledOrThrow, query, type Database } from '../database.ts'
+import { isChat, toStoredRun } from '../rows.ts'
 import { plainBox } from '../secrets/secret-box.ts'
 import { attempts, createSettle, type Settle } from '../budgets/settle.ts'
+import { createHistory } from './history.ts'
 import { runMedia } from './media.ts'
 import { createRecordActs, type RecordActs } from './acts.ts'
 import { createMessageStore, messageMoves, type MessageMoves } from './messages.ts'
@@ -35,19 +34,20 @@ export function createRunStore(database: Database, { box = plainBox, wake = () =
   const simple = postgres
     ? createPostgresChat(database, postgres, byStep, find)
     : embedded && createSqliteChat(db, embedded, { ...byStep, ...steps })
-  const { begin, finish } = byStep
+  const { begin, finish } = simple ?? byStep
+  const { wasEnded, ...history } = createHistory(database, statements)
   return {
-    begin,
-    finish,
     find,
     findRequest,
     findEvent: ({ tenant, owner }, event) => events.find(database.forTenant(tenant).read, { tenant, owner, event }),
     ...createTakeOver(database, statements, { ...moves, ...messages }, rounds),
     ...runApprovals(database, statements, { ...moves, settle, recordActs }, rounds),
     ...runMedia(database, statements),
-    ...runHistory(database, statements),
+    ...history,
     ...steps,
     ...simple,
+    begin,
+    finish: (key, fence, ended) => finish(key, fence, ended).then((next) => (wasEnded(key, fence, ended), next)),
     ...createMessageStore(database, moves),
     ...runOwners(database),
     addMissingJobs: moves.requeue,
@@ -74,26 +74,6 @@ function createFind({ forTenant }: Database, { findRow }: RunStatements): Pick<R
   }
 
   return { find, findRequest }
-}
-
-/** The messages that a run is told. */
-function runHistory({ forTenant, embedded }: Database, statements: RunStatements): Pick<RunStore, 'history' | 'historyOfRun'> {
-  async function read(connection: Connection, tenant: string, session: string, from: number, limit?: number): Promise<HistoryMessage[]> {
-    const part = { tenant, session, from }
-    const reading = limit === undefined ? statements.history(connection, part) : statements.historyPart(connection, { ...part, limit })
-    const rows = (await reading).rows.map((row) => ({
-      idx: row.idx,
-      role: row.role,
-      content: row.content,
-      data: parseJson<MessageData>(row.data),
-    }))
-    return withoutDeleted(rows)
-  }
-
-  return {
-    history: (tenant, ...part) => read(forTenant(tenant).read, tenant, ...part),
-    historyOfRun: (tenant, ...part) => read(embedded?.readCommitted ?? forTenant(tenant).read, tenant, ...part),
-  }
 }
 
 function runSteps(

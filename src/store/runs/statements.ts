@@ -52,7 +52,7 @@ export interface EndedSession {
 }
 
 /** The messages of a session from an index on. */
-interface HistoryPart {
+export interface HistoryPart {
   tenant: string
   session: string
   from: number
@@ -203,7 +203,13 @@ function stepStatements(database: Kysely<Tables>, isShared: boolean) {
 function history(db: QueryCreator<Tables>, param: Param<HistoryPart>) {
   return db
     .selectFrom('messages')
-    .select(['idx', 'role', 'content', 'data'])
+    .select((row) => [
+      'idx',
+      'role',
+      'content',
+      'data',
+      row.selectFrom('sessions').select('checkpoint_id').where(whereSession(param)).as('checkpoint_id'),
+    ])
     .where('tenant', '=', param('tenant'))
     .where('session', '=', param('session'))
     .where('idx', '>=', param('from'))
