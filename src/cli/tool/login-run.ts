@@ -5,7 +5,7 @@ import { anyRevision, type LoginKey, type LoginStore } from '../../configuration
 import { serverKey } from '../../configuration/mcp/pin-store.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { messageWithCause } from '../../errors.ts'
-import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { AddressRefused, createGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { openLogins } from '../../service/logins.ts'
 import { logIn } from '../../tools/mcp/login/flow.ts'
 import { revokeLogin } from '../../tools/mcp/login/logins.ts'
@@ -58,11 +58,16 @@ export async function runLogin(terminal: Terminal, name: string, port: number): 
       }
     } catch (error) {
       if (error instanceof CommandFailure) throw error
-      throw new CommandFailure(1, [`The login at ${server.url.host} failed: ${messageWithCause(error)}`])
+      throw new CommandFailure(1, [`The login at ${server.url.host} failed: ${messageWithCause(error)}${adviceFor(error)}`])
     } finally {
       callback.close()
     }
   })
+}
+
+function adviceFor(error: unknown): string {
+  const isRefused = error instanceof Error && error.cause instanceof AddressRefused
+  return isRefused ? ' Set OUTBOUND_ALLOW for this command and for the service.' : ''
 }
 
 /** Removes a login, and revokes its tokens. Throws `CommandFailure` when there is none. */

@@ -153,6 +153,8 @@ test('entries that cannot have a login are refused with the reason', async (t) =
   assert.match(await failure('login', 'local'), /starts a command; only a server at a url has a login/)
   assert.match(await failure('login', 'keyed'), /has credentials\. Remove oauth or the header authorization/)
   assert.match(await failure('login', 'weather', '--port', 'x'), /--port must be a whole number/)
+  const { err } = await runIn(folder, ['tool', 'login', 'weather'], {})
+  assert.match(err, /The address is not public\. Set OUTBOUND_ALLOW for this command and for the service\./)
   await server.close()
   assert.match(await failure('login', 'weather'), /The login at 127\.0\.0\.1:\d+ failed: .*ECONNREFUSED/)
 })
