@@ -97,11 +97,11 @@ function answer(request: ModelServerRequest, { index, mode, random, history }: S
   const isSlow = kind === 'slow'
   if (isSlow) recordCall(request, requestId, history)
   const pieces = ['Answer ', `${index} `, 'is ', 'done', ', ', 'as ', 'far ', 'as ', 'I ', 'can ', 'tell', '.']
-  const pauseMs = isSlow ? 150 : kind === 'long' ? longMs / pieces.length : 5 + random() * 40
+  const pauseMs = isSlow || kind === 'study' ? 150 : kind === 'long' ? longMs / pieces.length : 5 + random() * 40
   return { text: pieces, delayMs: random() * 40, pauseMs, ...(isSlow ? {} : breakOptions) }
 }
 
-const chatPattern = /(\S+) (talk|read|write|both|seal|doubt|slow|long)\b/
+const chatPattern = /(\S+) (talk|read|write|both|seal|doubt|slow|study|long)\b/
 
 /** Duration of a long answer: longer than a stopping process waits for its runs. */
 export const longMs = 40_000
@@ -129,6 +129,8 @@ function callsOf(kind: ChatKind, requestId: string): Record<number, { name: stri
   switch (kind) {
     case 'read':
       return { 0: [look, look] }
+    case 'study':
+      return { 0: [look] }
     case 'write':
       return { 0: [record] }
     case 'both':

@@ -8,8 +8,8 @@ import { send, toAnswer, toSeen, untilKnown, type Load } from './service.ts'
 /** Longer than `limits.reconnect_grace`, after which a run without its client is cancelled. */
 const longestAwayMs = 4000
 
-/** A text of strangers would hold later calls of a session, so each chat has a session of its own. */
-const kinds = ['seal', 'doubt', 'slow', 'slow', 'slow'] as const
+/** A text of strangers would hold later calls of a session, so each chat has a session of its own. The run of `study` has a checkpoint before its slow answer. */
+const kinds = ['seal', 'doubt', 'slow', 'slow', 'study', 'study'] as const
 
 /** Leaves chats in the middle, and sends the chats again sooner or later. Deletes some sessions with runs in execution. */
 export async function leave(client: string, load: Load): Promise<void> {

@@ -15,7 +15,7 @@ export interface SeenMessage {
 }
 
 /** Behaviour of the model in a chat. The text of a chat is `<request id> <kind>`. */
-export type ChatKind = 'talk' | 'read' | 'write' | 'both' | 'seal' | 'doubt' | 'slow' | 'long'
+export type ChatKind = 'talk' | 'read' | 'write' | 'both' | 'seal' | 'doubt' | 'slow' | 'study' | 'long'
 
 /** The operation that waits for an approval in the chats of a kind. */
 export const approvedOperation: Partial<Record<ChatKind, 'record' | 'seal'>> = { seal: 'seal', doubt: 'record' }
