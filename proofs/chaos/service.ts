@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import pg from 'pg'
+import { createMutex } from '../../src/concurrency/mutex.ts'
 import { freePort, startPostgres } from '../../test/fixtures/postgres-server.ts'
 import { access } from './clients/start.ts'
 import { startCutProxy, type CutProxy } from './cut-proxy.ts'
@@ -33,6 +34,7 @@ interface ServiceOptions {
 /** Prepares replicas with a new shared database, without a start of the processes. `folder`: for all files. */
 export async function openService(folder: string, { count, outside, random, from }: ServiceOptions): Promise<Service> {
   const postgres = await startPostgres()
+  const restarts = createMutex()
   // An earlier version refuses a database of this one, and makes its own.
   const databaseUrl = await (from === undefined ? postgres.createDatabase() : postgres.createEmptyDatabase())
   const proxies = await Promise.all(Array.from({ length: count }, () => startCutProxy(Number(new URL(databaseUrl).port), random)))
@@ -74,7 +76,7 @@ export async function openService(folder: string, { count, outside, random, from
     replicas,
     proxies,
     query,
-    restartPostgres: (awayMs) => postgres.restart(awayMs),
+    restartPostgres: (awayMs) => restarts.run(() => postgres.restart(awayMs)),
     terminateBackends: async () => {
       const end = 'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
       // A database that is being restarted has ended its connections.
