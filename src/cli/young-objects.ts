@@ -23,7 +23,7 @@ const maxUtilization = 0.1
  * Collects garbage after the first period in which the process had nothing to do: a running chat is never stopped for it. V8 keeps the code
  * and the pages of a start until the heap grows. A collection "as a last resort" returns 5 MB of an idle service for 60 ms, once.
  */
-export function collectOnceIdle(periodMs = 1000): void {
+export function collectOnceIdle(periodMs = 1000, collect = collectAll): void {
   let before = performance.eventLoopUtilization()
   const timer = setInterval(() => {
     const now = performance.eventLoopUtilization()
@@ -35,7 +35,7 @@ export function collectOnceIdle(periodMs = 1000): void {
   }, periodMs).unref()
 }
 
-function collect(): void {
+function collectAll(): void {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as NodeJS.GCFunction
   setFlagsFromString('--no-expose-gc')
