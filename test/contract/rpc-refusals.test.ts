@@ -24,7 +24,7 @@ for (const [path, status] of [
     for (const value of ['[]', '7', 'null', '""', batch]) {
       const { text, ...refusal } = await send(value)
       assert.deepEqual(refusal, { status, code: -32_600 }, value)
-      assert.match(text, /^body(\.0)?: must (be object|NOT have fewer than 1 items)/, value)
+      assert.match(text, /^body(\.0)?: must (be object|have 1 to 50 messages, but has 0)/, value)
     }
     const xml = await send('<a/>', { 'content-type': 'application/xml' })
     assert.deepEqual({ status: xml.status, code: xml.code }, { status: 415, code: path === '/a2a' ? -32_005 : -32_600 })

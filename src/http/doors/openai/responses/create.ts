@@ -174,7 +174,8 @@ function openInPlace(source: ChatSource, place: Place, openSource: (source: Chat
   const { promise: settled, resolve: settle } = Promise.withResolvers<void>()
   const start = (chatSource: ChatSource) => {
     const opening = openSource(chatSource)
-    void opening.settled?.then(settle)
+    if (opening.settled) void opening.settled.then(settle)
+    else settle()
     return opening.chat
   }
   return { chat: startInPlace(source, place, start), settled }
