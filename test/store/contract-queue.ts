@@ -3,7 +3,7 @@ import { FenceLost } from '../../src/runs/run-store.ts'
 import { test } from 'node:test'
 import type { RunStatus } from '../../src/runs/run.ts'
 import type { NewRun, RunStore } from '../../src/runs/run-store.ts'
-import type { Database } from '../../src/store/database.ts'
+import { query, type Database } from '../../src/store/database.ts'
 import { createProcessStore } from '../../src/store/leases/processes.ts'
 import { idsOf, jobOf, ai, endOf, failed, hour, human, storeOf } from './fixture.ts'
 import { storeContract } from './suites.ts'
@@ -47,6 +47,26 @@ function registerLine(database: () => Database): void {
     assert.deepEqual(await store.finish(second, 1, endOf(turn)), keyOf(third))
     assert.equal((await store.takeTurn(third, third.messages, hour))?.messageIndex, 4)
     assert.deepEqual(await texts(turn.session), ['0 hello', '1 answer', '2 second', '3 answer', '4 third'])
+  })
+
+  test('clocks of processes may differ: a run waits behind the runs that other processes have accepted', async () => {
+    const { store, newRun, start, tenant } = storeOf(database())
+    await start()
+    const asynchronous = (id: string) => ({ operation: 'chain_async' as const, event: { key: id, id, callbackUrl: undefined } })
+    const waiting = [
+      newRun({ queueOrder: 9000, ...asynchronous('1') }),
+      newRun({ queueOrder: 3000, holder: 'process-2', ...asynchronous('2') }),
+      newRun({ queueOrder: 3001, holder: 'process-2' }),
+      newRun({ queueOrder: 9001 }),
+    ]
+    for (const run of waiting) assert.equal((await store.begin(run)).kind, 'waiting')
+    const { db, all } = database()
+    const queue = db.selectFrom('runs').select('request_id').where('tenant', '=', tenant).where('status', '=', 'pending').orderBy('place')
+    const ids = (await query(all.read, queue)).rows.map((row) => row.request_id)
+    assert.deepEqual(
+      ids,
+      waiting.map(({ requestId }) => requestId),
+    )
   })
 
   test('a waiting run stores its earlier messages only when the session is still empty', async () => {

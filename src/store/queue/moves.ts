@@ -122,7 +122,8 @@ function holderChanges(database: Database, sessionQueue: QueueStatements, queue:
       fence: row.fence,
       newFence: fence,
       holder,
-      place: row.ended_at === null ? row.place : queueOrder,
+      place: queueOrder,
+      acceptedBy: holder,
       // A repeated request resets the losses.
       losses: row.ended_at === null ? row.losses : null,
     })

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import { whereRun, whereSession, unindexedTenant, whereChat } from '../runs/statements.ts'
+import { placeOf, whereRun, whereSession, unindexedTenant, whereChat } from '../runs/statements.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../database.ts'
 import type { RunRow, Tables } from '../tables.ts'
@@ -16,7 +16,7 @@ function whereUnchanged(param: Param<ReadRun>) {
   return { ...whereRun(param), fence: param('fence'), status: param('status') }
 }
 
-type TakenRun = ReadRun & Pick<RunRow, 'holder' | 'place' | 'losses'> & { newFence: number }
+type TakenRun = ReadRun & Pick<RunRow, 'holder' | 'session' | 'place' | 'losses'> & { newFence: number; acceptedBy: string }
 type EnteredSession = SessionRef & { requestId: string; messageCount: number; now: number }
 type EndedWaitingRun = ReadRun &
   Pick<RunRow, 'request' | 'error' | 'log' | 'finish_reason' | 'continuable'> & { newStatus: string; now: number }
@@ -116,7 +116,8 @@ function moveStatements(database: Kysely<Tables>) {
         .set({
           fence: param('newFence'),
           holder: param('holder'),
-          place: param('place'),
+          // A repeated request arrives anew.
+          place: sql`case when ended_at is null then place else ${placeOf(param)} end`,
           losses: param('losses'),
           status: 'pending',
           // A repeated request resets the execution time.

@@ -1,4 +1,4 @@
-import { sql, type Kysely, type OnConflictBuilder, type QueryCreator, type RawBuilder } from 'kysely'
+import { sql, type InsertObject, type Kysely, type OnConflictBuilder, type QueryCreator, type RawBuilder } from 'kysely'
 import type { RunKey } from '../../runs/run.ts'
 import { mapColumns, paramsOf, statement, type Param } from '../database.ts'
 import type { MessageRow, RunRow, Tables } from '../tables.ts'
@@ -109,12 +109,11 @@ function sessionStatements(database: Kysely<Tables>) {
 /** The row of a run, and the rows of its end. */
 function rowStatements(database: Kysely<Tables>) {
   return {
-    insertRun: statement(database, (db, param: Param<NewRunRow>) =>
-      db
-        .insertInto('runs')
-        .values(newRun(param))
-        .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doNothing())
-        .returning('request_id'),
+    insertRun: statement(database, (db, param: Param<NewRunRow>) => insertNewRun(db, newRun(param))),
+
+    /** Inserts a run that has arrived at the process `acceptedBy`. */
+    insertArrived: statement(database, (db, param: Param<NewRunRow & { acceptedBy: string }>) =>
+      insertNewRun(db, { ...newRun(param), place: placeOf(param) }),
     ),
 
     /** The row under a request id: the run of a chat, a direct tool execution, or a tombstone. */
@@ -362,6 +361,25 @@ export function newRun(param: Param<NewRunRow>) {
 function firstInQueue(tenant: string, session: string) {
   return sql<string | null>`(select request_id from runs where tenant = ${tenant} and session = ${session}
     and status = 'pending' order by place limit 1)`
+}
+
+function insertNewRun(db: QueryCreator<Tables>, row: InsertObject<Tables, 'runs'>) {
+  return db
+    .insertInto('runs')
+    .values(row)
+    .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doNothing())
+    .returning('request_id')
+}
+
+/**
+ * The place of a run in the queue of its session: the arrival by the clock of the process, but behind all waiting runs where another process, whose
+ * clock is ahead, has accepted one of them before.
+ */
+export function placeOf(param: Param<Pick<NewRunRow, 'tenant' | 'session' | 'place'> & { acceptedBy: string }>) {
+  const place = sql<number>`cast(${param('place')} as bigint)`
+  const waiting = sql`from runs where tenant = ${param('tenant')} and session = ${param('session')} and status = 'pending'`
+  return sql<number>`case when exists (select 1 ${waiting} and place >= ${place} and holder <> ${param('acceptedBy')})
+    then (select max(place) + 1 ${waiting}) else ${place} end`
 }
 
 /**

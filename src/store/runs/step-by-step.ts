@@ -147,8 +147,9 @@ function createInsert({ database: { db }, statements, moves, box }: InsertParts)
     const { tenant, owner, sessionId } = newRun
     const activeRun = session.active_run === newRun.requestId ? undefined : (session.active_run ?? '')
     const [inserted, active] = await allSettledOrThrow([
-      statements.insertRun(connection, {
+      statements.insertArrived(connection, {
         ...toNewRunRow(newRun),
+        acceptedBy: newRun.holder,
         // The run of an event is unclaimed until its job starts.
         holder: newRun.event ? '' : newRun.holder,
         session: session.key,
