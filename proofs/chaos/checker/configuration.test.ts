@@ -79,6 +79,17 @@ test('configuration: a write without an answer may be applied or not', () => {
   }
 })
 
+test('configuration: a write that the balancer has sent twice may have been applied before its refusal', () => {
+  const refuse = (tries: number | undefined) => {
+    const history = structuredClone(simulate(1))
+    const writes = history.filter((operation) => operation.kind === 'write configuration' && operation.result === 'ok')
+    Object.assign(writes[10]!, { result: 'fail', status: 412, reply: undefined, tries })
+    return checkConfiguration(toFacts(history))
+  }
+  assert.deepEqual(refuse(2), [])
+  assert.match(refuse(undefined).join(), /nobody wrote/)
+})
+
 test('configuration: a replica that is frozen or cut off may show an old version', () => {
   const history = structuredClone(simulate(1))
   const read = pick(history, 'read configuration', createSimulation(1).random, laterThan(30_000))

@@ -42,7 +42,7 @@ export function checkConfiguration({ history }: Facts): string[] {
 function toLine(writes: readonly Write[], reads: readonly Read[]): { versions: Version[]; faults: string[] } {
   const byValue = new Map(reads.toReversed().map(({ reply }) => [reply!.value, reply!.version]))
   const versionOf = (write: Write) =>
-    write.result === 'ok' ? write.reply?.version : write.result === 'unknown' ? byValue.get(write.args.value) : undefined
+    write.result === 'ok' ? write.reply?.version : isUnclear(write) ? byValue.get(write.args.value) : undefined
   const applied = writes.flatMap((write): { version: string; write: Write }[] => {
     const version = versionOf(write)
     return version === undefined ? [] : [{ version, write }]
@@ -71,6 +71,11 @@ function toLine(writes: readonly Write[], reads: readonly Read[]): { versions: V
   if (applied.length > 0 && versions.length < firsts.size + applied.length && faults.length === 0)
     faults.push('configuration: the versions do not form one line')
   return { versions, faults }
+}
+
+/** True for a write that may have been applied: the balancer sends a refused write again, and a refusal may follow the commit. */
+function isUnclear({ result, tries }: Write): boolean {
+  return result === 'unknown' || (result === 'fail' && tries !== undefined)
 }
 
 /**
@@ -114,7 +119,7 @@ function checkRefusals(versions: readonly Version[], writes: readonly Write[]): 
     if (versions[index + 1] && !following) return []
     // A write without an answer may have been applied without a read of its version.
     const mayBePast = writes.some(
-      (otherWrite) => otherWrite.result === 'unknown' && otherWrite.args.ifMatch === args.ifMatch && otherWrite.invokedAt < endedAt,
+      (otherWrite) => isUnclear(otherWrite) && otherWrite.args.ifMatch === args.ifMatch && otherWrite.invokedAt < endedAt,
     )
     const wasCurrent =
       !mayBePast &&
