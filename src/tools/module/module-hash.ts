@@ -9,7 +9,7 @@ const maxFiles = 500
 const maxBytes = 5_242_880
 
 /** `import ... from 'x'`, `export ... from 'x'`, `import 'x'`, `import('x')` and `require('x')`. */
-const specifiers = /\b(?:from|import|require)\s*\(?\s*(['"`])([^'"`\n$]{1,1000})\1/g
+const specifiers = /\b(?:from|import|require)\s*(?:\(\s*)?(['"`])([^'"`\n$]{1,1000})\1/g
 
 /**
  * SHA-256 over the file of a module and the local files that the module imports by a literal name: that of the lines of `sha256sum`, with paths
