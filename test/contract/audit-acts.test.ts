@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { query, type Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { openEvents } from '../fixtures/audit-events.ts'
 import { actorOf, actsConfig, auditedActs, openWorld } from '../fixtures/audited-acts.ts'
-import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
+import { bothDatabases } from '../fixtures/both-databases.ts'
 import { startService } from '../fixtures/service.ts'
 
-let server: PostgresServer
-before(async () => {
-  server = await startPostgres()
-})
-after(() => server.stop())
-
-const databases = [
-  { name: 'SQLite', environment: async () => ({}) },
-  { name: 'Postgres', environment: async () => ({ DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }) },
-]
+const databases = bothDatabases()
 
 async function start(t: TestContext, environment: Record<string, string>) {
   const service = await startService(t, { script: { text: ['Four.'] }, environment, config: actsConfig })

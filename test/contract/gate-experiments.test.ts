@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { until } from '../fixtures/async-client.ts'
-import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
+import { bothDatabases } from '../fixtures/both-databases.ts'
 import { startRefunding } from '../fixtures/refund-shop.ts'
 
-let server: PostgresServer
-before(async () => {
-  server = await startPostgres()
-})
-after(() => server.stop())
-
-const databases = [
-  { name: 'SQLite', environment: async (): Promise<Record<string, string>> => ({}) },
-  { name: 'Postgres', environment: async () => ({ DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }) },
-]
+const databases = bothDatabases()
 
 const place = '/core/v1/agent/config'
 

@@ -2,27 +2,18 @@ import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { after, before, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { openConfigurationStore } from '../../src/store/configuration/configurations.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { createSecretBox, plainBox } from '../../src/store/secrets/secret-box.ts'
 import { until } from '../fixtures/async-client.ts'
 import { openEvents } from '../fixtures/audit-events.ts'
 import type { ModelAnswer, ModelServerRequest } from '../fixtures/model-server.ts'
-import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
+import { bothDatabases } from '../fixtures/both-databases.ts'
 import { endOf, recordRefunds, startExperiment, startRefunding } from '../fixtures/refund-shop.ts'
 import { startService, type ServiceOptions, type TestService } from '../fixtures/service.ts'
 
-let server: PostgresServer
-before(async () => {
-  server = await startPostgres()
-})
-after(() => server.stop())
-
-const databases = [
-  { name: 'SQLite', environment: async (): Promise<Record<string, string>> => ({}) },
-  { name: 'Postgres', environment: async () => ({ DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }) },
-]
+const databases = bothDatabases()
 
 const place = '/core/v1/agent/config'
 const gate = { releases: { gate: { dataset: 'core' } } }

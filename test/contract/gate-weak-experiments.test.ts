@@ -1,18 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
+import { test } from 'node:test'
+import { bothDatabases } from '../fixtures/both-databases.ts'
 import { answerRefund, endOf, recordRefunds, shopTool, startExperiment, startRefunding } from '../fixtures/refund-shop.ts'
 
-let server: PostgresServer
-before(async () => {
-  server = await startPostgres()
-})
-after(() => server.stop())
-
-const databases = [
-  { name: 'SQLite', environment: async (): Promise<Record<string, string>> => ({}) },
-  { name: 'Postgres', environment: async () => ({ DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }) },
-]
+const databases = bothDatabases()
 
 /** Refunds another order where the instructions ask for that, or with another tool. */
 const script: typeof answerRefund = (request) => {

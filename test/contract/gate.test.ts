@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
-import { after, before, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { until } from '../fixtures/async-client.ts'
 import { openEvents } from '../fixtures/audit-events.ts'
 import { openEvidence } from '../fixtures/gate-evidence.ts'
-import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
+import { bothDatabases } from '../fixtures/both-databases.ts'
 import { startService } from '../fixtures/service.ts'
 
-let server: PostgresServer
-before(async () => {
-  server = await startPostgres()
-})
-after(() => server.stop())
-
-const databases = [
-  { name: 'SQLite', environment: async (): Promise<Record<string, string>> => ({}) },
-  { name: 'Postgres', environment: async () => ({ DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }) },
-]
+const databases = bothDatabases()
 
 const place = '/core/v1/agent/config'
 const ungated = 'description: First.\n'

@@ -1,23 +1,14 @@
 import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { after, before, test, type TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { until } from '../fixtures/async-client.ts'
 import { openEvents } from '../fixtures/audit-events.ts'
-import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
+import { bothDatabases } from '../fixtures/both-databases.ts'
 import { makeFolder, serve, type RunningService } from '../fixtures/process.ts'
 import { runIn } from '../../src/cli/terminal-fixture.ts'
 
-let server: PostgresServer
-before(async () => {
-  server = await startPostgres()
-})
-after(() => server.stop())
-
-const databases = [
-  { name: 'SQLite', environment: async (): Promise<Record<string, string>> => ({}) },
-  { name: 'Postgres', environment: async () => ({ DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }) },
-]
+const databases = bothDatabases()
 
 const get = async ({ client }: RunningService) => (await client.request('GET', '/core/v1/agent/config')).body
 const put = ({ client }: RunningService, configuration: object, more = {}) =>
