@@ -36,8 +36,9 @@ const gatherMs = 2
 
 /**
  * Groups units of work (group commit): waiting units share one commit and one sync of the disk. A throw rolls back one unit only. A unit
- * settles when its commit is durable; a group of repeatable units is not synced, and settles when it is committed. When the disk refuses a commit, its units are tried again, each alone. When that takes too long, a sync
- * fails, or another process holds the database for longer than `limitMs`, every unit of the group is rejected.
+ * settles when its commit is durable; a group of repeatable units is not synced, and settles with the commit. When the disk refuses a commit, its
+ * units are tried again, each alone. When that takes too long, a sync fails, or another process holds the database for longer than `limitMs`,
+ * every unit of the group is rejected.
  */
 export function createUnits(database: DatabaseSync, connection: UnitConnection, { sync, limitMs }: Surroundings = {}) {
   const { pending } = connection
