@@ -8,7 +8,6 @@ import type { RunKey } from '../run.ts'
 import type { LapsedCall, OpenCall, RunActs } from '../run-store.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { ExecutionPorts } from './ports.ts'
-import type { Progress } from './progress.ts'
 
 /**
  * Acts of runs, for the ledger. The start of a `write` call is stored with the commit before the call, and the end with the commit of the
@@ -19,6 +18,14 @@ import type { Progress } from './progress.ts'
 export interface ActContext extends Pick<ExecutionPorts, 'now' | 'newId'> {
   key: RunKey
   agent: { version?: string | undefined }
+}
+
+/** What a run knows of its calls in the ledger. */
+export interface LedgerProgress {
+  /** Calls that may have a start in the ledger and no end: started in this process, or before. */
+  openCalls?: Map<string, 'here' | 'before'>
+  /** Acts of results whose commit failed. The next checkpoint stores the results, and with them the acts. */
+  unrecorded?: RunActs | undefined
 }
 
 interface RunAct {
@@ -69,7 +76,7 @@ export function targetOf({ tool, by }: { tool: string; by?: PendingCall['by'] })
 }
 
 /** The acts of a turn or of a result; undefined for none. */
-export function actsOf(event: TurnEvent | ResultEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): RunActs | undefined {
+export function actsOf(event: TurnEvent | ResultEvent, run: LiveRun, progress: LedgerProgress, deps: ExecutionPorts): RunActs | undefined {
   const { starts } = event
   const ended = event.type === 'result' ? event : undefined
   const openIn = ended && progress.openCalls?.get(ended.message.callId)
@@ -88,13 +95,39 @@ export function actsOf(event: TurnEvent | ResultEvent, run: LiveRun, progress: P
   return (open) => [...open.filter((call) => call.callId === callId).map((call) => toEnded(context, call, outcome)), ...others()]
 }
 
-function keepOpen(progress: Progress, callId: string): void {
+/**
+ * The part of the acts of a result that holds when their commit has failed: the next call was not started. The database may have the commit
+ * although the process was told otherwise, so a call that has an end there gets no second end.
+ */
+export function actsAfterFailure(acts: RunActs): RunActs {
+  return (open) => {
+    const events = typeof acts === 'function' ? acts(open) : acts
+    const isOpen = (id: unknown) => open.some(({ callId }) => callId === id)
+    return events.filter(({ action, data }) => (isEnd(action) ? isOpen(data?.['call_id']) : action !== 'tool.started'))
+  }
+}
+
+function isEnd(action: AuditAction): boolean {
+  return action === 'tool.ended' || action === 'tool.unknown'
+}
+
+/** All acts, in order. */
+export function joinActs(...all: readonly (RunActs | undefined)[]): RunActs {
+  return (open) => all.flatMap((acts = []) => (typeof acts === 'function' ? acts(open) : acts))
+}
+
+function keepOpen(progress: LedgerProgress, callId: string): void {
   progress.openCalls ??= new Map()
   progress.openCalls.set(callId, 'here')
 }
 
 /** The start of an approved call, with the salt of the approval, so that the hashes of both can be compared. */
-export function actsOfApproved(event: ApprovedStartEvent, run: LiveRun, progress: Progress, deps: ExecutionPorts): RunActs | undefined {
+export function actsOfApproved(
+  event: ApprovedStartEvent,
+  run: LiveRun,
+  progress: LedgerProgress,
+  deps: ExecutionPorts,
+): RunActs | undefined {
   if (!isAudited(run.agent)) return undefined
   keepOpen(progress, event.callId)
   return [toStarted({ ...deps, key: run.key, agent: run.agent }, event, event.salt)]

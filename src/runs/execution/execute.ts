@@ -3,7 +3,7 @@ import { runAgent } from '../../agent/loop.ts'
 import { callsWithoutResult } from '../../agent/history.ts'
 import type { Payer } from '../../budgets/budget.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
-import { actsOf, actsOfApproved } from './acts.ts'
+import { actsAfterFailure, actsOf, actsOfApproved, joinActs } from './acts.ts'
 import { schemaMismatch } from './answer-schema.ts'
 import { interrupt } from './interrupt.ts'
 import type { ExecutionPorts } from './ports.ts'
@@ -268,7 +268,12 @@ async function storeResult(
   progress: Progress,
   { store, acts }: { store: ExecutionStore; acts: RunActs | undefined },
 ): Promise<void> {
-  await checkpoint(run, progress, store, { type: 'step_end', step: withLoggedStart(step, progress) }, { acts })
+  try {
+    await checkpoint(run, progress, store, { type: 'step_end', step: withLoggedStart(step, progress) }, { acts })
+  } catch (error) {
+    if (acts) progress.unrecorded = joinActs(progress.unrecorded, actsAfterFailure(acts))
+    throw error
+  }
   progress.openCalls?.delete(message.callId)
 }
 

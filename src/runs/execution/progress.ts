@@ -5,6 +5,7 @@ import type { Tool } from '../../agent/tool.ts'
 import type { LoopEnd, Step } from '../../agent/events.ts'
 import type { Message, ToolMessage } from '../../agent/messages.ts'
 import { withoutImageBytes } from '../../agent/history.ts'
+import { joinActs, type LedgerProgress } from './acts.ts'
 import { fromCompact, toCompact } from '../log/compact-log.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
@@ -21,7 +22,7 @@ import type {
 } from '../run-store.ts'
 
 /** The progress of a run, and the part of the progress in checkpoints. */
-export interface Progress {
+export interface Progress extends LedgerProgress {
   readonly turn: Turn
   history: HistoryMessage[]
   system: string
@@ -42,8 +43,6 @@ export interface Progress {
   results: ToolMessage[]
   /** Calls that were aborted with the run. The results are unknown, so a resumed run has no result of these calls. */
   cutOff?: Set<string>
-  /** Calls that may have a start in the ledger and no end: started in this process, or before. */
-  openCalls?: Map<string, 'here' | 'before'>
   /** Messages of agents inside of tool calls. */
   nested: NestedMessage[]
   /** Calls that were suspended; the last entry of a call counts. */
@@ -78,9 +77,12 @@ export async function checkpoint(
   next?: LoggedEvent,
   also?: Omit<CheckpointParts, 'settlements'>,
 ): Promise<void> {
+  const { unrecorded } = progress
+  const parts = unrecorded ? { ...also, acts: joinActs(unrecorded, also?.acts) } : also
   await storeNext(run, progress, next, (n, data, settlements) =>
-    run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data, { settlements, ...also })),
+    run.times.during('store', () => store.checkpoint(run.key, run.fence, n, data, { settlements, ...parts })),
   )
+  progress.unrecorded = undefined
   run.markProgress()
 }
 
