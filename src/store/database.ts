@@ -181,7 +181,7 @@ export interface Deferred {
 
 /** Like `statement`, for `SyncConnection.rows`. */
 export function syncRows<P extends object, R>(db: Kysely<Tables>, build: Build<P, R>): (connection: SyncConnection, values: P) => R[] {
-  const bind = bindings(db, build)
+  const bind = bindings(db, build, [])
   return (connection, values) => {
     const { sql, parameters } = bind(values)
     return connection.rows<R>(sql, parameters)
@@ -193,19 +193,29 @@ export function syncChange<P extends object>(
   db: Kysely<Tables>,
   build: Build<P, unknown>,
 ): (connection: SyncConnection, values: P) => number {
-  const bind = bindings(db, build)
+  const bind = bindings(db, build, [])
   return (connection, values) => {
     const { sql, parameters } = bind(values)
     return connection.change(sql, parameters)
   }
 }
 
-function bindings<P extends object, R>(db: Kysely<Tables>, build: Build<P, R>): (values: P) => { sql: string; parameters: unknown[] } {
+/** `shared` has the values of each execution in turn, for connections that read the values at once; by default an execution has its own list. */
+function bindings<P extends object, R>(
+  db: Kysely<Tables>,
+  build: Build<P, R>,
+  shared?: unknown[],
+): (values: P) => { sql: string; parameters: unknown[] } {
   let compiled: Pick<CompiledQuery, 'sql' | 'parameters'> | undefined
   return (values) => {
     compiled ??= build(db, (name) => new Parameter(name) as never).compile()
     const { sql, parameters } = compiled
-    return { sql, parameters: parameters.map((value) => (value instanceof Parameter ? values[value.name as keyof P] : value)) }
+    const bound = shared ?? []
+    for (let at = 0; at < parameters.length; at++) {
+      const value = parameters[at]
+      bound[at] = value instanceof Parameter ? values[value.name as keyof P] : value
+    }
+    return { sql, parameters: bound }
   }
 }
 

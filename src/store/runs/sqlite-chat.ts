@@ -80,7 +80,7 @@ export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedData
     // The request id is taken.
     if (statements.insertRun(connection, { ...toNewRunRow(newRun), session, status: 'running', message_index: idx }) === 0)
       throw new NotSimple()
-    statements.insertMessage(connection, { tenant, session, idx, ...toMessageRow(messages[0]!) })
+    statements.insertMessage(connection, { ...toMessageRow(messages[0]!), tenant, session, idx })
     const states = reservation && hold(connection, reservation)
     return states ? { ...turn, held: { reservation, states } } : turn
   }
@@ -102,16 +102,16 @@ export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedData
 
   /** False for a run that is not simple, where nothing is changed. */
   function store(connection: SyncConnection, key: RunKey, fence: number, ended: EndedRun): boolean {
-    const { tenant, requestId } = key
+    const { tenant, owner, requestId } = key
     const { session, message, messageCount, checkpointId, endedAt: now } = ended
     if (!message || statements.findWaiting(connection, { tenant, session }).length > 0) return false
     // A run with notifications or messages, taken over by another process, or ended with another version of the configuration than it began with.
-    if (statements.endRun(connection, { ...key, fence, ...toEndedRow(ended) }) === 0) return false
+    if (statements.endRun(connection, { ...toEndedRow(ended), tenant, owner, requestId, fence }) === 0) return false
     // The session was deleted meanwhile.
     if (statements.leaveSession(connection, { tenant, session, requestId, messageCount, checkpointId, now }) === 0) throw new NotSimple()
     if (ended.hadCheckpoints && !ended.continuable) statements.deleteSteps(connection, key)
     for (const use of ended.tools) statements.insertTool(connection, { ...key, ...toToolRow(use, now) })
-    statements.insertMessage(connection, { tenant, session, idx: messageCount - 1, ...toMessageRow(message) })
+    statements.insertMessage(connection, { ...toMessageRow(message), tenant, session, idx: messageCount - 1 })
     statements.addMetrics(connection, toMetrics(tenant, ended, 0))
     if (ended.settlements) settle(connection, tenant, ended.settlements)
     return true
