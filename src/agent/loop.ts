@@ -43,7 +43,7 @@ export async function runAgent(options: LoopOptions, receive: Emit): Promise<Loo
   }
   const end = answerSchema ? await endInSchema(answerSchema, reason, loop) : { reason }
   if (answer.isStale && end.reason !== 'schema_mismatch' && answer.best !== '') void loop.emit(answer.repeat())
-  await emitter.settled
+  if (emitter.settled) await emitter.settled
   return { type: 'end', ...end }
 }
 
@@ -119,7 +119,8 @@ async function takeTurn(loop: Loop, turnOptions: TurnOptions): Promise<Turn & { 
   const hasCalls = message.toolCalls.length > 0
   const calls = hasCalls ? await prepareCalls(message.toolCalls, options) : []
   const starts = hasCalls ? firstStart(calls, options) : undefined
-  await loop.emit({ type: 'turn', message, usage, finish, startedAt, endedAt: options.now(), ...(starts && { starts }) })
+  const storing = loop.emit({ type: 'turn', message, usage, finish, startedAt, endedAt: options.now(), ...(starts && { starts }) })
+  if (storing) await storing
   return { message, finish: finish === 'tool_calls' ? 'stop' : finish, calls }
 }
 

@@ -93,8 +93,7 @@ export class EndNotStored extends Error {
 function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, endedAt: number, deps: ExecutionPorts): EndedRun {
   const { agent, log, request } = run
   const { turn, usage, steps } = progress
-  const events = log.events.slice()
-  events.push(end)
+  const events = log.events.slice().concat(end)
   const model = usage.models.at(-1)?.model ?? agent.model.name
   const message = end.error ? undefined : toAiMessage(run, progress, { events, end, model, endedAt })
   const costs = end.usage.filter(({ unit }) => unit === 'USD')
