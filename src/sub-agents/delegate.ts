@@ -22,33 +22,37 @@ import type { AgentSkills } from '../configuration/skills/skill.ts'
 type WithSlot = <T>(signal: AbortSignal, work: (below: () => readonly Tool[]) => Promise<T>) => Promise<T>
 
 /** Options that every loop of a run shares. */
-type CommonOptions = Pick<
-  LoopOptions,
-  | 'headers'
-  | 'isDown'
-  | 'caller'
-  | 'session'
-  | 'sessionId'
-  | 'contextFiles'
-  | 'latestStep'
-  | 'decisionFor'
-  | 'filters'
-  | 'keepArtifact'
-  | 'showImage'
-  | 'stopReason'
-  | 'windowTokens'
-  | 'trace'
-  | 'containment'
-  | 'hasSkills'
-  | 'pace'
-  | 'now'
-  | 'newId'
->
+const sharedOptions = [
+  'headers',
+  'isDown',
+  'caller',
+  'session',
+  'sessionId',
+  'contextFiles',
+  'latestStep',
+  'decisionFor',
+  'suspensionOf',
+  'filters',
+  'keepArtifact',
+  'showImage',
+  'stopReason',
+  'windowTokens',
+  'trace',
+  'containment',
+  'meter',
+  'hasSkills',
+  'pace',
+  'now',
+  'newId',
+] as const satisfies readonly (keyof LoopOptions)[]
+
+type SharedOptions = Pick<LoopOptions, (typeof sharedOptions)[number]>
 
 /** The run that gives tasks to sub-agents. */
 export interface ParentRun {
   caller: Owner
-  common: CommonOptions
+  /** The options of the agent above: a sub-agent takes `sharedOptions` of them. */
+  options: SharedOptions
   agent: Pick<AgentParts, 'config' | 'model' | 'tools' | 'skills'>
   /** Tools of the agent itself. */
   tools: readonly Tool[]
@@ -157,7 +161,8 @@ async function doTask(work: DelegatedTask, task: string): Promise<string> {
 }
 
 function optionsFor({ subAgent, parent, below, context, inner, terminated }: DelegatedTask, task: string): LoopOptions {
-  const { agent, tools, common } = parent
+  const { agent, tools } = parent
+  const shared = Object.fromEntries(sharedOptions.map((name) => [name, parent.options[name]])) as unknown as SharedOptions
   const earlier = inner.earlierMessages(context.callId)
   const messages: Message[] = [{ role: 'user', text: task }, ...earlier]
   const chosen = chooseTools(subAgent.tools, tools, agent.config)
@@ -170,7 +175,7 @@ function optionsFor({ subAgent, parent, below, context, inner, terminated }: Del
       tools: () => [...chosen, ...below()],
       findable: chosen,
       allTools: tools,
-      filters: common.filters,
+      filters: shared.filters,
       question: task,
       search: agent.tools.search,
       find: agent.tools.find,
@@ -178,8 +183,8 @@ function optionsFor({ subAgent, parent, below, context, inner, terminated }: Del
     allTools: tools,
     maxIterations: agent.config.max_iterations,
     iterations: earlier.filter((message) => message.role === 'assistant').length,
-    ...common,
-    ...(common.containment && { containment: containmentBelow(common.containment, context) }),
+    ...shared,
+    ...(shared.containment && { containment: containmentBelow(shared.containment, context) }),
     earlierMessages: inner.earlierMessages,
     subAgent: subAgent.name,
     parentCallId: context.callId,

@@ -137,7 +137,7 @@ export class KeptRun {
     }
     const parent = {
       caller: ann,
-      common: commonOf(options),
+      options,
       agent: { config, model, tools: noTools },
       tools,
       subAgents: this.subAgents,
@@ -171,34 +171,6 @@ export class KeptRun {
       const decision = this.decisions.get(event.callId)
       if (decision?.decision === 'approve') decision.isStarted = true
     } else if (event.type === 'interrupt' || event.type === 'instruction') checkpoint()
-  }
-}
-
-function commonOf({
-  headers,
-  caller,
-  session,
-  sessionId,
-  contextFiles,
-  decisionFor,
-  filters,
-  keepArtifact,
-  stopReason,
-  now,
-  newId,
-}: ReturnType<typeof optionsOf>) {
-  return {
-    headers,
-    caller,
-    session,
-    sessionId,
-    contextFiles,
-    ...(decisionFor && { decisionFor }),
-    filters,
-    keepArtifact,
-    stopReason,
-    now,
-    newId,
   }
 }
 

@@ -25,7 +25,6 @@ import { fitName, nameTools } from '../../agent/tool-names.ts'
 import { toPolicy } from '../../configuration/containment-schema.ts'
 import type { WorkflowType } from '../../configuration/schema.ts'
 import { createSubAgentTools } from '../../sub-agents/own-tools.ts'
-import type { ParentRun } from '../../sub-agents/delegate.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import { toAnswerSchema } from './answer-schema.ts'
 import { isDown } from '../intake/checks.ts'
@@ -161,9 +160,6 @@ export function addMemories(progress: Progress, memories: RecalledMemories | und
   messages[ownFrom - 1] = { ...question, text: memories.text + question.text, parts }
 }
 
-/** Options that the agent of a run shares with its sub-agents. */
-type SharedOptions = ParentRun['common'] & Pick<LoopOptions, 'meter' | 'suspensionOf'>
-
 /** What the agent of a run is given: the model, the tools, the transcript, and the ports of a run. */
 export function agentOptions(
   run: LiveRun,
@@ -182,42 +178,6 @@ export function agentOptions(
   // Most runs keep no artifacts and show no images of tools.
   let keep: KeepArtifact | undefined
   let show: ShowImage | undefined
-  const common: SharedOptions = {
-    trace: run.trace.follow(tracer, now),
-    headers: request.headers,
-    filters: request.filters,
-    caller: { tenant: key.tenant, owner: key.owner },
-    session: progress.turn.session,
-    sessionId: run.sessionId,
-    contextFiles: request.contextFiles ?? [],
-    isDown: (tool: string) => isDown(tool, listings),
-    // Models use the fitted name of a tool.
-    latestStep: (tool: string) =>
-      progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success'),
-    windowTokens: config.memory.history_tokens,
-    keepArtifact: (...file: Parameters<KeepArtifact>) => (keep ??= keeper(run, progress.turn.session, artifactsOf(progress)))(...file),
-    showImage: model.seesImages
-      ? (...image: Parameters<ShowImage>) => (show ??= createShowImage(key, images, ownResultImages(progress)))(...image)
-      : undefined,
-    decisionFor: (callId: string) => progress.decisions?.get(callId),
-    suspensionOf: (callId: string) => progress.suspensions.findLast((suspension) => suspension.callId === callId),
-    stopReason: () => reasonOfStop(run),
-    now,
-    newId,
-  }
-  if (run.meter) common.meter = run.meter
-  if (progress.containment) common.containment = progress.containment
-  if (agent.skills) common.hasSkills = true
-  if (pace) common.pace = pace
-  const surroundings = {
-    common,
-    caller: key,
-    agent: run.meter ? { ...agent, model } : agent,
-    tools,
-    subAgents,
-    onFault: (error: unknown) => onFault(run, error),
-  }
-  const subAgentTools = createSubAgentTools(surroundings, list)
   let ofSubAgents: readonly Tool[] | undefined
   let all: readonly Tool[] = []
   // The list stays the same while the tools do. Sub-agents do not get the tools of the client.
@@ -227,7 +187,6 @@ export function agentOptions(
     return all
   }
   const options: LoopOptions = {
-    ...common,
     workflow:
       (progress.messages.length > progress.ownFrom ? workflowBegun(progress) : config.workflow_type) === 'plan_execute'
         ? planExecute
@@ -236,6 +195,26 @@ export function agentOptions(
     system: progress.system,
     messages: progress.messages,
     tools: allTools,
+    trace: run.trace.follow(tracer, now),
+    headers: request.headers,
+    filters: request.filters,
+    caller: { tenant: key.tenant, owner: key.owner },
+    session: progress.turn.session,
+    sessionId: run.sessionId,
+    contextFiles: request.contextFiles ?? [],
+    isDown: (tool) => isDown(tool, listings),
+    // Models use the fitted name of a tool.
+    latestStep: (tool) =>
+      progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success'),
+    windowTokens: config.memory.history_tokens,
+    keepArtifact: (...file) => (keep ??= keeper(run, progress.turn.session, artifactsOf(progress)))(...file),
+    showImage: model.seesImages ? (...image) => (show ??= createShowImage(key, images, ownResultImages(progress)))(...image) : undefined,
+    decisionFor: (callId) => progress.decisions?.get(callId),
+    suspensionOf: (callId) => progress.suspensions.findLast((suspension) => suspension.callId === callId),
+    earlierMessages: (callId) => progress.nested.flatMap((entry) => (entry.callId === callId ? [entry.message] : [])),
+    stopReason: () => reasonOfStop(run),
+    now,
+    newId,
     answerSchema: request.responseSchema
       ? toAnswerSchema(request.responseSchema, config.limits.max_schema_repairs, (...answer) => schemas.faultsOf('answer', ...answer, key))
       : undefined,
@@ -243,12 +222,24 @@ export function agentOptions(
     iterations: progress.iterations,
     inbox: run.inbox,
     takeMessages: () => takeMessages(run, store),
-    earlierMessages: (callId) => progress.nested.flatMap((entry) => (entry.callId === callId ? [entry.message] : [])),
     signal,
   }
+  if (run.meter) options.meter = run.meter
+  if (progress.containment) options.containment = progress.containment
+  if (agent.skills) options.hasSkills = true
+  if (pace) options.pace = pace
   if (request.modelOptions) options.modelOptions = request.modelOptions
   const policy = progress.containment?.policy
   if (policy?.stripsImages) options.imageHosts = [new URL(publicUrl()).host, ...policy.outboundHosts]
+  const surroundings = {
+    options,
+    caller: key,
+    agent: run.meter ? { ...agent, model } : agent,
+    tools,
+    subAgents,
+    onFault: (error: unknown) => onFault(run, error),
+  }
+  const subAgentTools = createSubAgentTools(surroundings, list)
   if (configured.length <= maxOffered) return options
   const { filters } = request
   const { search, find } = agent.tools
