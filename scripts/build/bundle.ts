@@ -1,5 +1,5 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
-import http from 'node:http'
+import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { rolldown, type ChunkingContext, type OutputOptions, type Plugin } from 'rolldown'
 import { collectLicenses } from './licenses.ts'
@@ -62,7 +62,7 @@ async function bundle(root: string, target: string, { name, folder, plugins = []
     platform: 'node',
     // A dynamic import of a module in a chunk of the start is as intended. Errors are thrown.
     logLevel: 'silent',
-    external: (id) => (id.startsWith('node:') && !httpNames.has(id)) || isInstalled(id),
+    external: isInstalled,
     plugins: [
       ...plugins,
       {
@@ -71,7 +71,12 @@ async function bundle(root: string, target: string, { name, folder, plugins = []
       },
       { name: 'late-callers', transform: (_, file) => (/pino.lib.caller\.js$/.test(file) ? withoutCallers() : null) },
       { name: 'plain-prefixes', transform: (code, file) => (/find-my-way.lib.node\.js$/.test(file) ? comparePrefixes(code) : null) },
-      { name: 'http', resolveId: (id) => (httpNames.has(id) ? httpModule : null), load: (id) => (id === httpModule ? httpCode() : null) },
+      {
+        name: 'shared-functions',
+        transform: (code, file) => (/find-my-way.lib.handler-storage\.js$/.test(file) ? compileOnce(code) : null),
+      },
+      { name: 'unused', load: (id) => (unusedPackages.test(id) ? refuseCalls() : null) },
+      { name: 'builtins', resolveId: resolveBuiltin, load: (id) => (id.startsWith(builtinPrefix) ? builtinCode(id) : null) },
       {
         name: 'import-meta',
         transform: (code, file) => (isBelow(sources, file) ? locate(code, path.relative(sources, file), folder) : null),
@@ -170,14 +175,36 @@ function comparePrefixes(code: string) {
   return { code: code.replace('LONG_PREFIX_MIN_LENGTH = 16', 'LONG_PREFIX_MIN_LENGTH = 2'), map: null }
 }
 
-const httpNames = new Set(['http', 'node:http'])
-const httpModule = '\0http'
+/** The router compiles functions for each route. Most of their texts are equal. */
+function compileOnce(code: string) {
+  const shared = `${code.replaceAll('new Function(', 'compileOnce(')}
+const compiled = new Map()
+function compileOnce(...texts) {
+  const key = texts.join()
+  if (!compiled.has(key)) compiled.set(key, new Function(...texts))
+  return compiled.get(key)
+}`
+  return { code: shared, map: null }
+}
 
-/** Exports of `node:http` that load Node's own undici, with TLS and HTTP/2. */
-const lateNames = new Set(['WebSocket', 'CloseEvent', 'MessageEvent'])
+/** Packages that Fastify loads for its own compilers and for tests, which the service does not use: 0.3 MB of text. */
+const unusedPackages = /node_modules.(@fastify.ajv-compiler|@fastify.fast-json-stringify-compiler|light-my-request).index\.js$/
 
-/** An import of `node:http` reads all of its exports, which takes 10 ms and 3 MB for `lateNames`. No module of the bundle uses these. */
-function httpCode(): string {
-  const names = Object.keys(http).filter((name) => !lateNames.has(name))
-  return `const http = process.getBuiltinModule('node:http')\nexport default http\nexport const { ${names.join(', ')} } = http\n`
+function refuseCalls() {
+  return { code: "module.exports = () => { throw new Error('This package is not part of the bundle.') }", moduleType: 'js' as const }
+}
+
+const builtinPrefix = '\0builtin:'
+
+function resolveBuiltin(id: string, _importer: string | undefined, { kind }: { kind: string }) {
+  if (!isBuiltin(id)) return null
+  return kind === 'import-statement' ? builtinPrefix + id.replace(/^node:/, '') : { id, external: true }
+}
+
+/** An import of a builtin reads all of its exports, and `node:http`, `node:util` or `node:fs` loads much of Node for some of them. Unused exports are left out. */
+function builtinCode(id: string): string {
+  const name = `node:${id.slice(builtinPrefix.length)}`
+  const names = Object.keys(process.getBuiltinModule(name) ?? {}).filter((name) => name !== 'default')
+  const exported = names.map((name) => `export const ${name} = /*#__PURE__*/ read('${name}')\n`)
+  return `const builtin = process.getBuiltinModule('${name}')\nconst read = (name) => builtin[name]\nexport default builtin\n${exported.join('')}`
 }
