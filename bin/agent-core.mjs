@@ -19,7 +19,9 @@ function refuse() {
 
 async function start() {
   // An import of a builtin would read all of its exports, for which Node loads more modules.
-  const [{ existsSync }, { enableCompileCache }, { fileURLToPath }] = ['fs', 'module', 'url'].map(process.getBuiltinModule)
+  const { existsSync } = process.getBuiltinModule('fs')
+  const { enableCompileCache } = process.getBuiltinModule('module')
+  const { fileURLToPath } = process.getBuiltinModule('url')
   // Compiled code is cached beside the packages: later starts take a quarter less time. A folder that cannot be written disables the cache.
   enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/agent-core', import.meta.url)))
   // A checkout without a build runs its sources. Node strips types only outside of node_modules, so a package needs the build.

@@ -196,15 +196,16 @@ function refuseCalls() {
 
 const builtinPrefix = '\0builtin:'
 
-function resolveBuiltin(id: string, _importer: string | undefined, { kind }: { kind: string }) {
+/** CommonJS, and the bundler's own code, get the builtin itself. */
+function resolveBuiltin(id: string, importer: string | undefined, { kind }: { kind: string }) {
   if (!isBuiltin(id)) return null
-  return kind === 'import-statement' ? builtinPrefix + id.replace(/^node:/, '') : { id, external: true }
+  return kind === 'import-statement' && !importer?.startsWith('\0') ? builtinPrefix + id.replace(/^node:/, '') : { id, external: true }
 }
 
 /** An import of a builtin reads all of its exports, and `node:http`, `node:util` or `node:fs` loads much of Node for some of them. Unused exports are left out. */
 function builtinCode(id: string): string {
   const name = `node:${id.slice(builtinPrefix.length)}`
   const names = Object.keys(process.getBuiltinModule(name) ?? {}).filter((name) => name !== 'default')
-  const exported = names.map((name) => `export const ${name} = /*#__PURE__*/ read('${name}')\n`)
-  return `const builtin = process.getBuiltinModule('${name}')\nconst read = (name) => builtin[name]\nexport default builtin\n${exported.join('')}`
+  const exported = names.map((name) => `export const ${name} = /*#__PURE__*/ $read('${name}')\n`)
+  return `const $builtin = process.getBuiltinModule('${name}')\nconst $read = (name) => $builtin[name]\nexport default $builtin\n${exported.join('')}`
 }
