@@ -90,7 +90,7 @@ const clientDisconnected = new Error('The client has disconnected.')
 /** A signal that is aborted when the response closes: after the answer, or when the client disconnects. */
 export function disconnectSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
-  reply.raw.once('close', () => controller.abort(clientDisconnected))
+  reply.raw.on('close', () => controller.abort(clientDisconnected))
   return controller.signal
 }
 

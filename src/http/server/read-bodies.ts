@@ -90,7 +90,7 @@ export function readBodies(app: FastifyInstance, options: BodyOptions): ReadText
     const reservation = budget.reserve(request.principal ? callerKey(request.principal) : '')
     if (reservation instanceof ServiceError) return done(reservation)
     request.bodyReservation = reservation
-    reply.raw.once('close', () => reservation.release())
+    reply.raw.on('close', () => reservation.release())
     // RFC 9110, 10.1.1: `100 Continue` exists for HTTP/1.1 only.
     if (expect !== undefined && request.raw.httpVersion === '1.1') request.awaitsContinue = reply.raw
     done(null, payload)

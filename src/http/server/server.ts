@@ -108,7 +108,7 @@ export function createServer({
     const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
     if (length === '0' && coding === undefined) return
     // Before Node closes the socket of the finished response. Answers of Fastify itself pass no hook.
-    response.once('prefinish', () => {
+    response.on('prefinish', () => {
       if (!request.complete) drainBody(request, drain)
     })
   })
