@@ -61,6 +61,9 @@ export function startInTime(reply: FastifyReply, settled: Promise<void> = Promis
     hasBegun = true
     reply.hijack()
     reply.raw.writeHead(200, toStreamHeaders(reply))
+    // The empty write makes the header one string, which would else remain a tree of strings as long as the stream is open. The socket sends
+    // the header with the first event all the same.
+    reply.raw.write('')
   }
 
   function beginSilent(): void {
