@@ -53,6 +53,8 @@ export async function sendRun(
     else start.begin()
     const reader = { stream, after, disconnected, toFiles }
     const isInterrupted = whenResumed !== undefined && after >= log.events.length
+    // Node keeps the request as long as the stream is open. Nothing reads its headers any more.
+    Object.assign(reply.request.raw, { headers: {}, rawHeaders: [] })
     const out = new EventResponse(reply.raw, reply.server.streamKeepAliveMs)
     if (isInterrupted) void sendResumed(whenResumed, reader, out)
     else void sendLog(log, reader, out)
