@@ -80,31 +80,28 @@ const piecesPerJoin = 16
  * each piece until the text is read, and keeps what each piece was cut from.
  */
 export class TextBuilder {
-  private joined: string[] = []
-  private recent: string[] = []
+  /** Joined texts, and behind them the newest pieces. */
+  private parts: string[] = []
+  private joinedCount = 0
 
   get isEmpty(): boolean {
-    return this.joined.length === 0 && this.recent.length === 0
+    return this.parts.length === 0
   }
 
   add(piece: string): void {
     if (piece === '') return
-    this.recent.push(piece)
-    if (this.recent.length < piecesPerJoin) return
-    this.joined.push(this.recent.join(''))
-    this.recent = []
+    this.parts.push(piece)
+    if (this.parts.length - this.joinedCount === piecesPerJoin) this.parts.push(this.parts.splice(this.joinedCount++).join(''))
   }
 
   clear(): void {
-    this.joined = []
-    this.recent = []
+    this.parts = []
+    this.joinedCount = 0
   }
 
   toText(): string {
-    if (this.isEmpty) return ''
-    const text = [...this.joined, ...this.recent].join('')
-    this.joined = [text]
-    this.recent = []
-    return text
+    if (this.parts.length > 1) this.parts = [this.parts.join('')]
+    this.joinedCount = this.parts.length
+    return this.parts[0] ?? ''
   }
 }
