@@ -165,8 +165,7 @@ function changeRoute(app: App, { configuration }: { configuration: Configuration
 }
 
 function schemaRoute(app: App): void {
-  const schema = toJsonSchema()
-
+  let schema: ReturnType<typeof toJsonSchema> | undefined
   app.get(
     `${path}/schema`,
     route('public', tag, {
@@ -174,7 +173,7 @@ function schemaRoute(app: App): void {
       text: 'Every setting of agent.yaml with its description, limits and default. Editors can use it to complete and check the file.',
       response: { 200: Type.Record(Type.String(), Type.Unknown()) },
     }),
-    async () => schema,
+    async () => (schema ??= toJsonSchema()),
   )
 }
 
