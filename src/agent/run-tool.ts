@@ -3,7 +3,6 @@ import { outcomeUnknown, maxImagesPerResult } from './history.ts'
 import { isDeeper, maxJsonDepth } from '../json/shape.ts'
 import type { JsonObject, JsonValue, ToolImage, Artifact, ReturnedFile, KeepArtifact, JsonSchema } from './messages.ts'
 import type { CallOutcome, ToolProgress } from './events.ts'
-import { orAborted } from '../concurrency/or-aborted.ts'
 import { TimeLimit } from '../concurrency/time-limit.ts'
 import type { Tool, ToolContext, ShowImage } from './tool.ts'
 
@@ -47,7 +46,7 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
   const startedAt = options.now()
   const lines: string[] = []
   const artifacts: Artifact[] = []
-  const files = collectReturned(options.showImage)
+  let files: ReturnType<typeof collectReturned> | undefined
   const ended = (isError: boolean, output: JsonValue, lastLine: string): ToolOutcome => {
     const whole = typeof output === 'string' ? output : JSON.stringify(output)
     lines.push(lastLine)
@@ -55,12 +54,12 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     return {
       isError,
       output: whole.length > maxStoredOutput ? text : output,
-      text: [text, ...files.notes].join('\n'),
+      text: files ? [text, ...files.notes].join('\n') : text,
       log: lines.join('\n'),
       durationMs: options.now() - startedAt,
       artifacts,
-      returned: files.returned,
-      images: [...files.images],
+      returned: files?.returned ?? [],
+      images: [...(files?.images ?? [])],
     }
   }
   const limit = new TimeLimit(options.signal, Math.ceil(tool.timeoutMs))
@@ -73,7 +72,7 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
       signal.throwIfAborted()
       const file = await options.keepArtifact({ name, type, bytes, tool: (tool.shownAs ?? { tool: tool.name }).tool })
       artifacts.push(file)
-      if (use?.isReturned) await files.add(file, bytes, use.uri)
+      if (use?.isReturned) await (files ??= collectReturned(options.showImage)).add(file, bytes, use.uri)
       return file
     }
     const log = (text: string) => {
@@ -90,7 +89,7 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     const context: ToolContext = { ...options.context, signal, artifact, log, report }
     // A tool that ignores its signal must not hold the run: the race leaves the tool behind.
     const work = tool.execute(input, context)
-    const output = await (tool.isAgent ? work : orAborted(work, signal))
+    const output = await (tool.isAgent ? work : limit.race(work))
     if (isDeeper(output, maxJsonDepth)) throw new Error('The output is nested too deeply.')
     return ended(false, output ?? null, 'Done.')
   } catch (error) {

@@ -34,3 +34,16 @@ test('the end aborts the rest of the work, and is no timeout', () => {
   assert.equal(limit.signal.reason, reason)
   assert.equal(limit.isOver, false)
 })
+
+test('a race settles as its work does, and with the abort when the work ignores the signal', async () => {
+  const outer = new AbortController()
+  assert.equal(await new TimeLimit(outer.signal).race(Promise.resolve(7)), 7)
+  await assert.rejects(new TimeLimit(outer.signal).race(Promise.reject(new Error('broken'))), /broken/)
+  const work = Promise.withResolvers<number>()
+  const racing = new TimeLimit(outer.signal).race(work.promise)
+  outer.abort(new Error('left'))
+  await assert.rejects(racing, /left/)
+  await assert.rejects(new TimeLimit(outer.signal).race(work.promise), /left/)
+  // A later failure is ignored.
+  work.reject(new Error('late'))
+})

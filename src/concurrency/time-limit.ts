@@ -12,6 +12,7 @@ export class TimeLimit {
   private readonly controller = new AbortController()
   private readonly outer: AbortSignal
   private readonly timer: NodeJS.Timeout | undefined
+  private leaveWork: ((reason: unknown) => void) | undefined
 
   /** Without `ms`, the time has no limit. */
   constructor(outer: AbortSignal, ms?: number) {
@@ -22,6 +23,18 @@ export class TimeLimit {
     if (outer.aborted) this.follow()
   }
 
+  /**
+   * Settles as `work` does, or rejects with the reason of the signal once that is aborted, even when `work` ignores the signal. A later
+   * failure of `work` is ignored. Without a listener of the signal, which takes a KB.
+   */
+  race<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.leaveWork = reject
+      if (this.signal.aborted) reject(this.signal.reason)
+      work.then(resolve, reject)
+    })
+  }
+
   /** The work has ended. Releases the timer and the other signal, and aborts what is left of the work. */
   end(): void {
     clearTimeout(this.timer)
@@ -29,10 +42,15 @@ export class TimeLimit {
     this.controller.abort(workEnded)
   }
 
-  private readonly follow = (): void => this.controller.abort(this.outer.reason)
+  private abort(reason: unknown): void {
+    this.controller.abort(reason)
+    this.leaveWork?.(reason)
+  }
+
+  private readonly follow = (): void => this.abort(this.outer.reason)
 
   private readonly expire = (): void => {
     this.isOver = true
-    this.controller.abort(new DOMException('The time is over.', 'TimeoutError'))
+    this.abort(new DOMException('The time is over.', 'TimeoutError'))
   }
 }
