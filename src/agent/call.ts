@@ -16,7 +16,7 @@ import { isDeeper, maxJsonDepth, isObject, parseJson } from '../json/shape.ts'
 import type { JsonObject, ToolCall, JsonValue, ToolImage, AssistantMessage, Taint, TaintSource } from './messages.ts'
 import { joinTaints, marksOf, taintOfCall } from './taint.ts'
 import type { Tool, InnerAgent, SampleRequest, ToolContext } from './tool.ts'
-import { runTool, toCallOutcome, type ToolOutcome, toClientOutcome } from './run-tool.ts'
+import { runTool, toCallOutcome, type RunToolOptions, type ToolOutcome, toClientOutcome } from './run-tool.ts'
 import { findTool } from './tool-names.ts'
 import type { CallOutcome, Step, StepContainment, StepStart, StartedWrite, Emit, ToolProgress } from './events.ts'
 import { outcomeUnknown } from './history.ts'
@@ -64,7 +64,8 @@ export async function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, T
   if ((tool.approval || hold) && !call.approval)
     return { ...prepared, fault: `${call.name} needs the approval of a person. Ask for the call again.` }
   if (typeof input === 'string') return { ...prepared, fault: `The arguments of ${call.name} are ${input}.` }
-  const fault = await tool.check(input)
+  const checking = tool.check(input)
+  const fault = checking instanceof Promise ? await checking : checking
   return fault ? { ...prepared, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : prepared
 }
 
@@ -161,50 +162,68 @@ function toStepContainment({ call, tool, sink, fault, decision }: PreparedCall):
   }
 }
 
+/** What a call runs in. `signal` is aborted with the other calls of the turn. */
+interface CallSurroundings {
+  options: CallOptions
+  signal: AbortSignal
+  inner: InnerAgent
+  suspension: Suspension | undefined
+}
+
 /** Runs a call; a call that cannot run, and one whose client has answered, ends at once. Faults of the tool are results. */
-export async function execute(
-  prepared: PreparedCall,
-  step: StepStart,
-  options: CallOptions,
-  inner: InnerAgent,
-  suspension: Suspension | undefined,
-): Promise<EndedCall> {
-  const { call, tool, input, fault, decision, refusedFor } = prepared
+export async function execute(prepared: PreparedCall, step: StepStart, around: CallSurroundings): Promise<EndedCall> {
+  const { options, signal, inner } = around
+  const { tool, input, fault, decision, refusedFor } = prepared
   const answer = decision && clientAnswerIn(decision)
   const taint = options.containment && toTaint(prepared)
   if (answer) return { ...ended(prepared, step, toClientOutcome(answer)), taint }
   if (!tool || fault) return { ...ended(prepared, step, refused(fault ?? '')), ...(refusedFor && { refusedFor }) }
-  const { headers, caller, session, sessionId, contextFiles, keepArtifact, showImage, signal, now } = options
-  const { filters, model, meter, trace, suspensionOf } = options
-  const traceparent = trace?.traceparentOf(call.id)
+  const { keepArtifact, showImage, now } = options
   let inside: Taint | undefined
-  const addTaint = (more: Taint) => void (inside = joinTaints(inside, more))
-  const latestOutput = (name: string) => {
-    const latest = options.latestStep?.(name)
-    if (latest && options.containment && !hasResult(options, latest.id))
-      addTaint({ sources: [{ tool: name, callId: latest.id }], isPrivate: true })
-    return latest?.output
-  }
-  const callContext = {
-    callId: call.id,
-    inner,
-    ...(traceparent !== undefined && { traceparent }),
-    // What servers may ask for during the call.
-    ...(model && {
-      sample: (request: SampleRequest, by: AbortSignal) =>
-        sample(request, by, { model, callId: call.id, tool: tool.name, trace, emit: inner.emit, now }),
-    }),
-    ...(meter && { meter }),
-    ...(suspensionOf && { maySuspend: true }),
-    ...(suspension && { resumed: toResumed(suspension, options) }),
-    ...(filters.length === 0 ? wholeScope : scopeOf(tool, options.allTools ?? options.tools(), filters)),
-    ...(options.containment && toContained(prepared, options, addTaint)),
-  }
-  const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput }
+  const context = toContext(prepared, tool, around, (more) => void (inside = joinTaints(inside, more)))
   const { id, type, tool: shownTool } = step
   const onProgress = (report: ToolProgress) => void inner.emit({ type: 'progress', step: { id, type, tool: shownTool }, report })
   const outcome = await runTool(tool, input, { context, keepArtifact, showImage, signal, onProgress, now })
-  return { ...ended(prepared, step, outcome), executed: toCallOutcome(outcome), ...(taint && { taint: joinTaints(taint, inside) }) }
+  const result = ended(prepared, step, outcome)
+  result.executed = toCallOutcome(outcome)
+  if (taint) result.taint = joinTaints(taint, inside)
+  return result
+}
+
+/** What a tool is given for a call. */
+function toContext(
+  prepared: PreparedCall,
+  tool: Tool,
+  { options, inner, suspension }: CallSurroundings,
+  addTaint: (more: Taint) => void,
+): RunToolOptions['context'] {
+  const { headers, caller, session, sessionId, contextFiles, filters, model, meter, trace, now } = options
+  const { id: callId } = prepared.call
+  const context: RunToolOptions['context'] = {
+    ...(filters.length === 0 ? wholeScope : scopeOf(tool, options.allTools ?? options.tools(), filters)),
+    callId,
+    inner,
+    caller,
+    headers,
+    session,
+    sessionId,
+    contextFiles,
+    latestOutput: (name) => {
+      const latest = options.latestStep?.(name)
+      if (latest && options.containment && !hasResult(options, latest.id))
+        addTaint({ sources: [{ tool: name, callId: latest.id }], isPrivate: true })
+      return latest?.output
+    },
+  }
+  const traceparent = trace?.traceparentOf(callId)
+  if (traceparent !== undefined) context.traceparent = traceparent
+  // What servers may ask for during the call.
+  if (model) context.sample = (request, by) => sample(request, by, { model, callId, tool: tool.name, trace, emit: inner.emit, now })
+  if (meter) context.meter = meter
+  if (options.suspensionOf) context.maySuspend = true
+  if (suspension) context.resumed = toResumed(suspension, options)
+  if (options.containment) Object.assign(context, toContained(prepared, options, addTaint))
+  return context
 }
 
 /** The taint of the output of a call. Errors count too: servers write the texts of errors. */

@@ -6,6 +6,7 @@ import { equalCalls } from './containment.ts'
 import type { Message, Taint, ToolCall, ToolMessage } from './messages.ts'
 import type { CallOptions, Loop } from './options.ts'
 import { cleanTaint } from './taint.ts'
+import type { InnerAgent } from './tool.ts'
 import { TimeLimit } from '../concurrency/time-limit.ts'
 import { namesOf } from './tool-names.ts'
 import { reachState } from '../states.ts'
@@ -51,6 +52,7 @@ export async function runCalls(
 
 /** Keeps the first of equal calls held by containment alone: a person is asked once. */
 function withoutEquals(waiting: readonly PreparedCall[], messages: readonly Message[]): readonly PreparedCall[] {
+  if (waiting.length === 0) return waiting
   const ids = new Set(waiting.map(({ call }) => call.id))
   return waiting.filter(
     ({ call, tool }) => !call.held || tool?.approval !== undefined || !equalCalls(call, messages).some(({ id }) => ids.has(id)),
@@ -90,7 +92,7 @@ class RunningCalls {
     this.writes = calls.filter(({ effect }) => effect === 'write')
     this.maybeDone = isResumed ? toMaybeDone(this.writes, options) : new Set()
     this.limit = new TimeLimit(options.signal)
-    this.options = { ...options, signal: this.limit.signal }
+    this.options = options
     this.emit = emit
   }
 
@@ -109,7 +111,7 @@ class RunningCalls {
     } finally {
       // Late events of a tool that ignored its signal are dropped, and agents inside of calls are stopped.
       this.leave()
-      await Promise.allSettled(this.running.values())
+      if (this.running.size > 0) await Promise.allSettled(this.running.values())
     }
   }
 
@@ -138,8 +140,8 @@ class RunningCalls {
 
   private async execute(call: StartedCall): Promise<void> {
     const { prepared, step, isUnknown, suspension } = call
-    const inner = { earlierMessages: this.earlierMessages, emit: this.emitInside }
-    const ended = isUnknown ? unknownEnd(prepared, step) : await execute(prepared, step, this.options, inner, suspension)
+    const around = { options: this.options, signal: this.limit.signal, inner: this.inner, suspension }
+    const ended = isUnknown ? unknownEnd(prepared, step) : await execute(prepared, step, around)
     if (this.options.pace && !ended.pendingCalls) await this.options.pace.end(step.id)
     call.ended = ended
   }
@@ -150,7 +152,7 @@ class RunningCalls {
     const suspension = isUnknown ? undefined : suspensionToResume(prepared, this.options)
     const approval = prepared.decision?.decision === 'approve' && prepared.fault === undefined ? prepared.decision : undefined
     if (suspension) void this.emit({ type: 'suspension', suspension: { ...suspension, isOver: true }, effect: prepared.effect })
-    else if (approval && prepared.effect === 'write' && !isUnknown && !this.options.signal.aborted) {
+    else if (approval && prepared.effect === 'write' && !isUnknown && !this.limit.signal.aborted) {
       reachState('approved-call-started')
       const { call, tool, input } = prepared
       const { salt } = approval
@@ -193,7 +195,7 @@ class RunningCalls {
   /** The start of the write behind one that has ended. */
   private nextStart(): StartedWrite | undefined {
     const [next] = this.writes
-    if (!next || this.options.signal.aborted || this.maybeDone.has(next) || suspensionToResume(next, this.options)) return undefined
+    if (!next || this.limit.signal.aborted || this.maybeDone.has(next) || suspensionToResume(next, this.options)) return undefined
     return startOf(next)
   }
 
@@ -202,10 +204,11 @@ class RunningCalls {
     return this.options.containment ? { taint: taint ?? cleanTaint } : {}
   }
 
-  private readonly earlierMessages = (callId: string): readonly Message[] => this.options.earlierMessages?.(callId) ?? []
-
-  /** Emits an event of an agent inside of a call. The agent of a failed run ends by its signal; the call reports the failure. */
-  private readonly emitInside: Emit = (event) => (this.hasEnded ? undefined : this.emit(event)?.catch(() => this.leave()))
+  private readonly inner: InnerAgent = {
+    earlierMessages: (callId) => this.options.earlierMessages?.(callId) ?? [],
+    // The agent of a failed run ends by its signal; the call reports the failure.
+    emit: (event) => (this.hasEnded ? undefined : this.emit(event)?.catch(() => this.leave())),
+  }
 
   private leave(): void {
     this.hasEnded = true
