@@ -26,12 +26,15 @@ export const maxJsonDepth = 500
 /** True when `value` is nested more than `levels` deep. */
 export function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1))
+  if (levels === 0) return true
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) if (isDeeper(inner, levels - 1)) return true
+  return false
 }
 
 /** Characters of all texts in a JSON value, the names of members included. */
 export function charactersIn(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0
-  return Object.entries(value).reduce((sum, [name, inner]) => sum + (Array.isArray(value) ? 0 : name.length) + charactersIn(inner), 0)
+  if (Array.isArray(value)) return value.reduce<number>((sum, inner) => sum + charactersIn(inner), 0)
+  return Object.entries(value).reduce((sum, [name, inner]) => sum + name.length + charactersIn(inner), 0)
 }
