@@ -249,25 +249,24 @@ export const maxVendorCharacters = 256 * 1024
  */
 export function toStoredTranscript(messages: readonly Message[]): Message[] | undefined {
   const answer = messages.slice(1)
-  const hasVendors = answer.some((message) => message.role === 'assistant' && message.vendor)
-  if (answer.length < 2 && !hasVendors) return undefined
   const vendors = vendorsToKeep(answer)
-  if (answer.length < 2 && vendors.size === 0) return undefined
+  if (answer.length < 2 && !vendors) return undefined
   return answer.map((message) => toStored(message, vendors))
 }
 
-function toStored(message: Message, vendors: ReadonlySet<AssistantMessage['vendor']>): Message {
+function toStored(message: Message, vendors: ReadonlySet<AssistantMessage['vendor']> | undefined): Message {
   if (message.role !== 'assistant') return withoutImageBytes(message)
   const { role, text, toolCalls, vendor } = message
-  return vendor && vendors.has(vendor) ? { role, text, toolCalls, vendor } : { role, text, toolCalls }
+  return vendor && vendors?.has(vendor) ? { role, text, toolCalls, vendor } : { role, text, toolCalls }
 }
 
-/** The newest data that fits into the limit. Data is kept whole or not at all. */
-function vendorsToKeep(messages: readonly Message[]): Set<AssistantMessage['vendor']> {
-  const vendors = messages.flatMap((message) => (message.role === 'assistant' && message.vendor ? [message.vendor] : []))
+/** The newest data that fits into the limit; undefined for none. Data is kept whole or not at all. */
+function vendorsToKeep(messages: readonly Message[]): Set<AssistantMessage['vendor']> | undefined {
+  const vendors: AssistantMessage['vendor'][] = []
+  for (const message of messages) if (message.role === 'assistant' && message.vendor) vendors.push(message.vendor)
   let characters = 0
   const tooOld = vendors.findLastIndex((vendor) => (characters += JSON.stringify(vendor).length) > maxVendorCharacters)
-  return new Set(vendors.slice(tooOld + 1))
+  return tooOld + 1 < vendors.length ? new Set(vendors.slice(tooOld + 1)) : undefined
 }
 
 /** Files from the tools and the models of a run, in order of creation. An agent inside of a call and the call may both report the same file. */
@@ -310,12 +309,15 @@ interface Priced extends Pick<Agent, 'findPrices'> {
 
 /** The tools that the steps have called, each once. */
 function toolsOf(steps: readonly Step[]): ToolUse[] {
-  return [...Map.groupBy(callsOf(steps), ({ tool }) => tool)].map(([tool, calls]) => ({
-    tool,
-    calls: calls.length,
-    errors: calls.filter(({ status }) => status === 'error').length,
-    durationsMs: calls.slice(0, maxDurations).map(({ durationMs }) => Math.round(durationMs)),
-  }))
+  const uses: ToolUse[] = []
+  for (const { tool, status, durationMs } of callsOf(steps)) {
+    let use = uses.find((other) => other.tool === tool)
+    if (!use) uses.push((use = { tool, calls: 0, errors: 0, durationsMs: [] }))
+    use.calls++
+    if (status === 'error') use.errors++
+    if (use.durationsMs.length < maxDurations) use.durationsMs.push(Math.round(durationMs))
+  }
+  return uses
 }
 
 function callsOf(steps: readonly Step[]): Step[] {

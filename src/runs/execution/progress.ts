@@ -103,18 +103,14 @@ export async function storeNext(
     iterations: progress.iterations,
     events: toCompact(events),
     usage: { models: usage.models.slice(storedUsage.models), thoughts: usage.thoughts.slice(storedUsage.thoughts) },
-    ...(progress.nested.length > progress.storedNested
-      ? {
-          nested: progress.nested.slice(progress.storedNested).map((nested) => ({ ...nested, message: withoutImageBytes(nested.message) })),
-        }
-      : {}),
-    ...(progress.suspensions.length > progress.storedSuspensions
-      ? { suspensions: progress.suspensions.slice(progress.storedSuspensions) }
-      : {}),
-    ...(trace.length > 0 ? { trace } : {}),
-    ...(progress.containment ? { containment: progress.containment.policy } : {}),
-    ...(run.log.restoredAt === undefined ? {} : { restoredAt: run.log.restoredAt }),
   }
+  const nested = progress.nested.slice(progress.storedNested)
+  if (nested.length > 0) data.nested = nested.map((entry) => ({ ...entry, message: withoutImageBytes(entry.message) }))
+  const suspensions = progress.suspensions.slice(progress.storedSuspensions)
+  if (suspensions.length > 0) data.suspensions = suspensions
+  if (trace.length > 0) data.trace = trace
+  if (progress.containment) data.containment = progress.containment.policy
+  if (run.log.restoredAt !== undefined) data.restoredAt = run.log.restoredAt
   const upTo = {
     nested: progress.nested.length,
     suspensions: progress.suspensions.length,
@@ -151,8 +147,11 @@ export function hasUnstored(progress: Progress): boolean {
 }
 
 function unstored({ messages, storedMessages, results, storedResults, cutOff }: Progress): Message[] {
+  const own = messages.slice(storedMessages)
+  // No result is in both lists, or stored.
+  if (results.length === 0 && !storedResults && !cutOff) return own
   const knownResults = new Set([...(storedResults ?? []), ...(cutOff ?? [])])
-  return [...messages.slice(storedMessages), ...results].filter((message) => {
+  return own.concat(results).filter((message) => {
     if (message.role !== 'tool') return true
     if (knownResults.has(message.callId)) return false
     return knownResults.add(message.callId)

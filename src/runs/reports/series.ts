@@ -39,7 +39,7 @@ export interface ToolUse {
   calls: number
   errors: number
   /** Of the first calls, at most `maxDurations`. */
-  durationsMs: readonly number[]
+  durationsMs: number[]
 }
 
 export interface ToolUseRecord extends ToolUse {
