@@ -171,8 +171,8 @@ interface CallSurroundings {
 }
 
 /** Runs a call; a call that cannot run, and one whose client has answered, ends at once. Faults of the tool are results. */
-export async function execute(prepared: PreparedCall, step: StepStart, around: CallSurroundings): Promise<EndedCall> {
-  const { options, signal, inner } = around
+export async function execute(prepared: PreparedCall, step: StepStart, surroundings: CallSurroundings): Promise<EndedCall> {
+  const { options, signal, inner } = surroundings
   const { tool, input, fault, decision, refusedFor } = prepared
   const answer = decision && clientAnswerIn(decision)
   const taint = options.containment && toTaint(prepared)
@@ -180,7 +180,7 @@ export async function execute(prepared: PreparedCall, step: StepStart, around: C
   if (!tool || fault) return { ...ended(prepared, step, refused(fault ?? '')), ...(refusedFor && { refusedFor }) }
   const { keepArtifact, showImage, now } = options
   let inside: Taint | undefined
-  const context = toContext(prepared, tool, around, (more) => void (inside = joinTaints(inside, more)))
+  const context = toContext(prepared, tool, surroundings, (taintInside) => void (inside = joinTaints(inside, taintInside)))
   const { id, type, tool: shownTool } = step
   const onProgress = (report: ToolProgress) => void inner.emit({ type: 'progress', step: { id, type, tool: shownTool }, report })
   const outcome = await runTool(tool, input, { context, keepArtifact, showImage, signal, onProgress, now })
@@ -195,7 +195,7 @@ function toContext(
   prepared: PreparedCall,
   tool: Tool,
   { options, inner, suspension }: CallSurroundings,
-  addTaint: (more: Taint) => void,
+  addTaint: (taint: Taint) => void,
 ): RunToolOptions['context'] {
   const { headers, caller, session, sessionId, contextFiles, filters, model, meter, trace, now } = options
   const { id: callId } = prepared.call

@@ -140,8 +140,8 @@ class RunningCalls {
 
   private async execute(call: StartedCall): Promise<void> {
     const { prepared, step, isUnknown, suspension } = call
-    const around = { options: this.options, signal: this.limit.signal, inner: this.inner, suspension }
-    const ended = isUnknown ? unknownEnd(prepared, step) : await execute(prepared, step, around)
+    const surroundings = { options: this.options, signal: this.limit.signal, inner: this.inner, suspension }
+    const ended = isUnknown ? unknownEnd(prepared, step) : await execute(prepared, step, surroundings)
     if (this.options.pace && !ended.pendingCalls) await this.options.pace.end(step.id)
     call.ended = ended
   }

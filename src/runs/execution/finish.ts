@@ -311,7 +311,7 @@ interface Priced extends Pick<Agent, 'findPrices'> {
 function toolsOf(steps: readonly Step[]): ToolUse[] {
   const uses: ToolUse[] = []
   for (const { tool, status, durationMs } of callsOf(steps)) {
-    let use = uses.find((other) => other.tool === tool)
+    let use = uses.find((entry) => entry.tool === tool)
     if (!use) uses.push((use = { tool, calls: 0, errors: 0, durationsMs: [] }))
     use.calls++
     if (status === 'error') use.errors++

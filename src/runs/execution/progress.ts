@@ -147,11 +147,11 @@ export function hasUnstored(progress: Progress): boolean {
 }
 
 function unstored({ messages, storedMessages, results, storedResults, cutOff }: Progress): Message[] {
-  const own = messages.slice(storedMessages)
+  const newMessages = messages.slice(storedMessages)
   // No result is in both lists, or stored.
-  if (results.length === 0 && !storedResults && !cutOff) return own
+  if (results.length === 0 && !storedResults && !cutOff) return newMessages
   const knownResults = new Set([...(storedResults ?? []), ...(cutOff ?? [])])
-  return own.concat(results).filter((message) => {
+  return newMessages.concat(results).filter((message) => {
     if (message.role !== 'tool') return true
     if (knownResults.has(message.callId)) return false
     return knownResults.add(message.callId)
