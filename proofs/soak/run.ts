@@ -37,13 +37,15 @@ const service = await startMeasuredService(folder, {})
 const client = createClient(service.url, service.adminKey)
 const counts = new Map<string, { done: number; refused: number }>()
 let isActive = true
+/** Present during a measurement, while which the clients wait between two requests. */
+let rest: { waiting: number; over: PromiseWithResolvers<void> } | undefined
 try {
   const atRest = await service.measure()
   console.log(
     `${minutes} minutes, ${clients} clients. At rest: ${mb(atRest).toFixed(1)} MB of heap, ${Math.round(atRest.rss / 2 ** 20)} MB resident.`,
   )
   const load = Array.from({ length: clients }, (_, index) =>
-    sendLoad({ client, name: `soak-${index}`, random, isActive: () => isActive, count: note }),
+    sendLoad({ client, name: `soak-${index}`, random, isActive: () => isActive, mayGoOn, count: note }),
   )
   const points = await sample()
   isActive = false
@@ -62,13 +64,34 @@ function note(operation: string, isRefused: boolean): void {
   counts.set(operation, count)
 }
 
+async function mayGoOn(): Promise<void> {
+  if (!rest) return
+  rest.waiting++
+  await rest.over.promise
+}
+
+/** Measures while nothing is at work: what requests in flight hold depends on the speed of the machine. */
+async function measureAtRest(): Promise<Held> {
+  rest = { waiting: 0, over: Promise.withResolvers() }
+  while (rest.waiting < clients || (await runningRuns()) > 0) await sleep(100)
+  const held = await service.measure()
+  rest.over.resolve()
+  rest = undefined
+  return held
+}
+
+async function runningRuns(): Promise<number> {
+  const { body } = await client.request('GET', '/core/v1/runs?status=running')
+  return body.runs.length
+}
+
 /** Measures at even intervals: hours since the start, and MB. */
 async function sample(): Promise<{ x: number; y: number }[]> {
   const points: { x: number; y: number }[] = []
   const started = performance.now()
   for (let index = 1; index <= samples; index++) {
     await sleep(Math.max(0, started + (index / samples) * minutes * 60_000 - performance.now()))
-    const held = await service.measure()
+    const held = await measureAtRest()
     const hours = (performance.now() - started) / 3_600_000
     points.push({ x: hours, y: mb(held) })
     if (index % 5 === 0)
@@ -93,8 +116,8 @@ async function check(points: readonly { x: number; y: number }[]): Promise<void>
   if ((after.handles['TCPSocketWrap'] ?? 0) > clients + 2) wrong.push(`${after.handles['TCPSocketWrap']} sockets are open`)
   for (const [operation, { refused }] of counts) if (refused > 0) wrong.push(`${operation}: ${refused} refused`)
   for (const line of (await service.errors()).slice(0, 10)) wrong.push(`an error is logged: ${line.slice(0, 300)}`)
-  const { body } = await client.request('GET', '/core/v1/runs?status=running')
-  if (body.runs.length > 0) wrong.push(`${body.runs.length} runs are left`)
+  const left = await runningRuns()
+  if (left > 0) wrong.push(`${left} runs are left`)
   console.log(
     wrong.length === 0 ? '\nThe memory is flat, and nothing was refused or left.' : `\n${wrong.length} FAULTS\n  ${wrong.join('\n  ')}`,
   )
