@@ -105,6 +105,19 @@ export interface Comparison {
   ratio: number
 }
 
+const warmUpClients = 64
+const warmUpSeconds = 15
+
+/** Loads both sides until V8 has compiled the functions that are used often. Without `warmUp`, the rounds have the processor time of the compilation too. */
+export async function warmUp(bench: Bench, orders: { relay: string; service: string }): Promise<void> {
+  for (const name of ['relay', 'service'] as const) {
+    const side = bench[name]
+    const open = connectTo(side, side.json.end, warmUpClients)
+    await hammer(open, side.json.request(orders[name]), warmUpSeconds)
+    for (const client of open) client.close()
+  }
+}
+
 const pairs = 3
 
 /** Alternates rounds of relay and service, so that other load on the machine affects both, and returns the median rounds. */

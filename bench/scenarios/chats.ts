@@ -1,12 +1,12 @@
 import { number, type Figure } from '../report.ts'
-import { compare, expectTokens, quantile, relaySide, type Bench, type Comparison } from '../sides.ts'
+import { compare, expectTokens, quantile, relaySide, warmUp, type Bench, type Comparison } from '../sides.ts'
 
 /** JSON chats of eight tokens, each in a new session. */
 export async function chats(bench: Bench): Promise<Figure[]> {
   const figures: Figure[] = []
   for (const side of [bench.relay, bench.service]) await expectTokens(side, 'json', 'bench:short', 8)
-  // In a second, one client sends too few chats for V8 to compile the service, and the first clients pay for compilation.
-  for (const clients of [16, 64, 1]) {
+  await warmUp(bench, { relay: 'bench:short', service: 'bench:short' })
+  for (const clients of [64, 16, 1]) {
     const compared = await compare(bench, clients, 'json', { relay: 'bench:short', service: 'bench:short' })
     figures.push(...toFigures(compared, clients))
   }
@@ -47,6 +47,7 @@ const aimsOfCalls = { 1: 4, 5: 4.5 }
 /** Chats with calls of a cheap tool: beside the relay's chats without tools, and beside a relay that makes the same calls of the model and the tool. */
 export async function tools(bench: Bench): Promise<Figure[]> {
   const figures: Figure[] = []
+  await warmUp(bench, { relay: 'bench:short', service: 'bench:tools 5' })
   for (const calls of [1, 5] as const) {
     const order = `bench:tools ${calls}`
     const toPlain = await compare(bench, 16, 'json', { relay: 'bench:short', service: order })
