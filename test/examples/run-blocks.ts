@@ -15,6 +15,8 @@ interface Blocks {
 /** Time limit of a block, and of output that a command in the background prints later. */
 const limitMs = 60_000
 const laterMs = 10_000
+/** The line that follows what the commands of a block print. */
+const endLine = '=end=\n'
 
 /** Runs the blocks in one shell. Returns the number of blocks. Processes in the background are killed when the test ends. */
 export async function runBlocks(t: TestContext, { folder, readme, environment }: Blocks): Promise<number> {
@@ -55,14 +57,15 @@ function startShell(t: TestContext, folder: string, environment: Record<string, 
   return {
     async run(text: string): Promise<void> {
       output = ''
-      bash.stdin.write(`${text}\nprintf '%s\\n' '=end='\n`)
-      const isDone = await until(() => output.endsWith('=end=\n'), limitMs)
+      bash.stdin.write(`${text}\nprintf '%s\\n' '${endLine.trim()}'\n`)
+      // A command in the background may print after the end.
+      const isDone = await until(() => output.includes(endLine), limitMs)
       assert.ok(isDone, `The commands\n${text}failed or did not end:\n${output}`)
-      output = output.slice(0, -'=end=\n'.length)
+      output = output.replace(endLine, '')
     },
     async prints(expected: string): Promise<void> {
       const pattern = toPattern(expected)
-      if (await until(() => pattern.test(output.replace('=end=\n', '')), laterMs)) return
+      if (await until(() => pattern.test(output), laterMs)) return
       assert.equal(output, expected, 'the page shows what the commands print')
     },
   }
