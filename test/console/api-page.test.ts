@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chromium, type Page } from 'playwright-core'
 import { startPrefixProxy } from '../fixtures/prefix-proxy.ts'
 import { startSampleService } from '../fixtures/sample-service.ts'
-import { browserTest, executablePath } from './browser-fixture.ts'
+import { browserTest, executablePath, stepMs } from './browser-fixture.ts'
 
 const prefix = '/tools/agent'
 
@@ -17,6 +17,7 @@ browserTest('The page to try routes works on the first click, over plain http, u
   t.after(() => browser.close())
   const address = `http://agents.example:${new URL(proxy.origin).port}${prefix}`
   const context = await browser.newContext()
+  context.setDefaultTimeout(stepMs)
   const page = await context.newPage()
   const problems: string[] = []
   const note = (text: string) => void problems.push(text)

@@ -8,6 +8,8 @@ import { startService, type ServiceOptions, type TestService, type Who } from '.
 import { buildConsole } from './console-build.ts'
 
 export const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+/** Time limit of a step in a page, in milliseconds: many browsers and services share a slow machine. */
+export const stepMs = 90_000
 const isMissing = !existsSync(executablePath) && process.env['CI'] !== 'true'
 
 /** A test in a real browser. It is skipped where there is no Chromium, except in CI. */
@@ -81,6 +83,7 @@ export async function openConsole(t: TestContext, options: ConsoleOptions = {}):
   // The last hook: one that fails keeps those behind it from running, and the service would stay open.
   t.after(() => assert.deepEqual(found, [], 'the page reports no problem'))
   context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
+  context.setDefaultTimeout(stepMs)
   await cutNetwork(context, [new URL(service.url).host, ...hosts], problems)
   if (who !== null) await signIn(context, service, who)
   const page = await context.newPage()
