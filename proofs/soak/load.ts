@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../test/fixtures/service-client.ts'
 
 interface LoadOptions {
@@ -8,7 +7,7 @@ interface LoadOptions {
   random(): number
   isActive(): boolean
   /** Called between two requests: resolves when the next may be sent. */
-  mayGoOn(): Promise<void>
+  pause(): Promise<void>
   /** Counts what was done, and what was refused. */
   count(operation: string, isRefused: boolean): void
 }
@@ -24,7 +23,7 @@ const questions = [
 ]
 
 /** Works as a user does: chats of each kind in a session, lists, reads, an abandoned stream, an upload; then the session is deleted. */
-export async function sendLoad({ client, name, random, isActive, mayGoOn, count }: LoadOptions): Promise<void> {
+export async function sendLoad({ client, name, random, isActive, pause, count }: LoadOptions): Promise<void> {
   for (let round = 0; isActive(); round++) {
     const sessionId = `${name}-${round}`
     const headers = { 'session-id': sessionId }
@@ -52,8 +51,7 @@ export async function sendLoad({ client, name, random, isActive, mayGoOn, count 
     for (const [operation, work] of steps) {
       const { status } = await work().catch(() => ({ status: 0 }))
       count(operation, status === 0 || status >= 400)
-      await sleep(50 + random() * 300)
-      await mayGoOn()
+      await pause()
     }
   }
 }

@@ -26,8 +26,9 @@ if (!(minutes >= 1 && minutes <= 10_000 && clients >= 1 && clients <= 200)) {
   console.error('Usage: npm run soak -- [--minutes 1-10000] [--clients 1-200] [--seed N]')
   process.exit(2)
 }
-/** The first part of the time fills caches and compiles code. */
+/** The first part of the time fills caches and compiles code, with five times the load: V8 still compiles after 50,000 requests. */
 const warmUpShare = 0.2
+const warmUpSpeed = 5
 const samples = 60
 const maxMbPerHour = 3
 /** A short run says little about an hour. */
@@ -39,6 +40,7 @@ const service = await startMeasuredService(folder, {})
 const client = createClient(service.url, service.adminKey)
 const counts = new Map<string, { done: number; refused: number }>()
 let isActive = true
+let isWarm = false
 /** Present during a measurement, while which the clients wait between two requests. */
 let rest: { waiting: number; over: PromiseWithResolvers<void> } | undefined
 try {
@@ -47,7 +49,7 @@ try {
     `${minutes} minutes, ${clients} clients. At rest: ${mb(atRest).toFixed(1)} MB of heap, ${Math.round(atRest.rss / 2 ** 20)} MB resident.`,
   )
   const load = Array.from({ length: clients }, (_, index) =>
-    sendLoad({ client, name: `soak-${index}`, random, isActive: () => isActive, mayGoOn, count: note }),
+    sendLoad({ client, name: `soak-${index}`, random, isActive: () => isActive, pause, count: note }),
   )
   const points = await sample()
   isActive = false
@@ -66,7 +68,8 @@ function note(operation: string, isRefused: boolean): void {
   counts.set(operation, count)
 }
 
-async function mayGoOn(): Promise<void> {
+async function pause(): Promise<void> {
+  await sleep((50 + random() * 300) / (isWarm ? 1 : warmUpSpeed))
   if (!rest) return
   rest.waiting++
   await rest.over.promise
@@ -89,29 +92,42 @@ async function runningRuns(): Promise<number> {
   return body.runs.length
 }
 
-/** Measures at even intervals: hours since the start, and MB. */
-async function sample(): Promise<{ x: number; y: number }[]> {
-  const points: { x: number; y: number }[] = []
+interface Point {
+  /** Hours since the start. */
+  x: number
+  /** MB. */
+  y: number
+  /** MB of compiled code, a part of `y`. */
+  code: number
+}
+
+/** Measures at even intervals. The points after the warm-up. */
+async function sample(): Promise<Point[]> {
+  const points: Point[] = []
   const started = performance.now()
   for (let index = 1; index <= samples; index++) {
     await sleep(Math.max(0, started + (index / samples) * minutes * 60_000 - performance.now()))
     const held = await measureAtRest()
     const hours = (performance.now() - started) / 3_600_000
-    points.push({ x: hours, y: mb(held) })
+    isWarm = index / samples >= warmUpShare
+    if (isWarm) points.push({ x: hours, y: mb(held), code: held.code / 2 ** 20 })
     if (index % 5 === 0)
       console.log(`  ${(hours * 60).toFixed(1).padStart(6)} min  ${mb(held).toFixed(1).padStart(6)} MB  ${graph(mb(held))}`)
   }
-  return points.filter(({ x }) => x * 60 >= minutes * warmUpShare)
+  return points
 }
 
-async function check(points: readonly { x: number; y: number }[]): Promise<void> {
+async function check(points: readonly Point[]): Promise<void> {
   // Sandboxes that are not needed end by themselves.
   await sleep(5000)
   const after = await service.measure()
   const { slope, margin } = slopeOf(points)
+  const code = slopeOf(points.map((point) => ({ x: point.x, y: point.code })))
   const done = [...counts].map(([operation, count]) => `${operation} ${count.done}`).join(', ')
   console.log(`\n  done      ${done}`)
-  console.log(`  slope     ${slope.toFixed(2)} MB an hour, 95 % interval ${(slope - margin).toFixed(2)} to ${(slope + margin).toFixed(2)}`)
+  console.log(
+    `  slope     ${slope.toFixed(2)} MB an hour, 95 % interval ${(slope - margin).toFixed(2)} to ${(slope + margin).toFixed(2)}; of it compiled code ${code.slope.toFixed(2)}`,
+  )
   console.log(
     `  at rest   ${mb(after).toFixed(1)} MB of heap, ${Math.round(after.rss / 2 ** 20)} MB resident, ${JSON.stringify(after.handles)}`,
   )
