@@ -28,7 +28,10 @@ import type { Settings } from './settings/settings.ts'
 import type { ScheduleClock } from './store/schedules/statements.ts'
 
 export interface Service {
+  /** The server that listens. */
   app: FastifyInstance
+  /** The server with all routes, to which `app` passes requests. Made at the first call. */
+  allRoutes(): Promise<FastifyInstance>
   /** Serves a connection that the supervising process has accepted. */
   take(connection: Socket): void
   /** The agent of the current configuration. */
@@ -205,7 +208,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...openSessions({ ...common, ...auditing, store: sessionStore, runs, artifacts }),
   }
   const onListen = callbacks.deliver
-  const { app, take } = await openHttp(stack, {
+  const { app, allRoutes, take } = await openHttp(stack, {
     settings,
     version,
     log,
@@ -245,6 +248,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   }
   return {
     app,
+    allRoutes,
     take,
     get agent() {
       return agents.current()

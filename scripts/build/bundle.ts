@@ -111,16 +111,18 @@ async function findInstalled(root: string): Promise<(id: string) => boolean> {
   return (id) => names.has(packageOf(id))
 }
 
-/** Puts modules that are loaded together into two chunks, because each file of a start takes a millisecond: the command, and the service. */
+/** Puts modules that are loaded together into chunks, because each file takes a millisecond: the command, the service, and all routes. */
 function createGrouping(sources: string) {
   let command: Set<string> | undefined
   let service: Set<string> | undefined
+  let routes: Set<string> | undefined
   return (id: string, context: ChunkingContext): string | null => {
     const importsOf = (module: string) => context.getModuleInfo(module)?.importedIds ?? []
     // A supervisor of workers loads the command alone, and stays small. `main.ts` waits for the service, so the service must not import its chunk.
     command ??= collectImports([path.join(sources, 'cli/command.ts'), path.join(sources, 'cli/serve.ts')], importsOf)
     service ??= collectImports([path.join(sources, 'cli/start.ts')], importsOf)
-    return command.has(id) ? 'command' : service.has(id) ? 'service' : null
+    routes ??= collectImports([path.join(sources, 'service/all-routes.ts')], importsOf)
+    return command.has(id) ? 'command' : service.has(id) ? 'service' : routes.has(id) ? 'routes' : null
   }
 }
 

@@ -37,7 +37,7 @@ export async function readInterface(): Promise<ClientInterface> {
 /** Builds the routes without the services behind them, and reads their OpenAPI document. */
 export async function readDocument(): Promise<OpenApiDocument> {
   await using stack = new AsyncDisposableStack()
-  const { app } = await openHttp(stack, {
+  const { allRoutes } = await openHttp(stack, {
     settings: loadSettings({}, tmpdir()),
     version: '0.0.0',
     log: pino({ level: 'silent' }),
@@ -52,7 +52,7 @@ export async function readDocument(): Promise<OpenApiDocument> {
     address: createStub(),
     onListen: createStub(),
   })
-  return app.swagger() as unknown as OpenApiDocument
+  return (await allRoutes()).swagger() as unknown as OpenApiDocument
 }
 
 /**

@@ -1,30 +1,15 @@
-import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { routes } from '../http/routes.ts'
-import { createResourceMetadata } from '../http/doors/mcp/resource-metadata.ts'
-import { documentRoutes, openApiRoute } from '../http/openapi/document.ts'
-import { apiPageRoutes } from '../http/pages/api-page.ts'
-import { consoleRoutes, openBundle, rootRoute } from '../http/pages/console.ts'
-import { documentationRoutes } from '../http/pages/documentation.ts'
-import type { ServicesOf } from '../http/server/app.ts'
+import { firstRoutes } from '../http/first-routes.ts'
 import { acceptInherited, type InheritedConnections } from '../http/server/connection.ts'
-import { withOtherMethods } from '../http/server/other-methods.ts'
+import { BodyBudget } from '../http/server/read-bodies.ts'
 import { createServer, type ServerOptions } from '../http/server/server.ts'
-import { packageRoot } from '../package-root.ts'
 import type { Settings } from '../settings/settings.ts'
+import type { AllRoutesOptions } from './all-routes.ts'
 
-type RouteServices = ServicesOf<(typeof routes)[number]>
-
-/** What the routes get from the settings and the server itself. */
-type OwnServices = Pick<
-  RouteServices,
-  'address' | 'adminTenant' | 'limits' | 'metadata' | 'metricsPublic' | 'now' | 'publicUrl' | 'verifier' | 'version'
->
-
-interface HttpOptions extends Omit<ServerOptions, 'bodyLimit' | 'publicUrl' | 'corsOrigins'> {
+interface HttpOptions extends Omit<ServerOptions, 'bodyLimit' | 'bodies' | 'publicUrl' | 'corsOrigins' | 'passOn'> {
   settings: Settings
   version: string
-  services: Omit<RouteServices, keyof OwnServices>
+  services: AllRoutesOptions['services']
   /** The service's base URL for clients. */
   address(): string
   /** Folder of the built console; default: `dist/console` of the package. */
@@ -36,35 +21,41 @@ interface HttpOptions extends Omit<ServerOptions, 'bodyLimit' | 'publicUrl' | 'c
 }
 
 interface OpenHttp extends Pick<InheritedConnections, 'take'> {
+  /** The server that listens. */
   app: FastifyInstance
+  /** The server with all routes, which answers what `app` has no route for. Made at the first call. */
+  allRoutes(): Promise<FastifyInstance>
 }
 
-/** Makes the server with all routes; the server does not listen yet. */
+/** Makes the servers; none listens yet. */
 export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions): Promise<OpenHttp> {
-  const { settings, version, address, limits, verifier } = options
-  const { publicUrl, corsOrigins, metricsPublic, adminTenant } = settings
-  const app = createServer({ ...options, bodyLimit: settings.httpBodyLimit, publicUrl, corsOrigins })
+  const { settings, services, limits } = options
+  const { publicUrl, corsOrigins, metricsPublic, adminTenant, httpBodyLimit: bodyLimit } = settings
+  const common = { ...options, bodyLimit, bodies: new BodyBudget({ bodyLimit }), publicUrl, corsOrigins }
+  let opening: Promise<FastifyInstance> | undefined
+  const open = async () => (await import('./all-routes.ts')).openAllRoutes(common)
+  const allRoutes = () =>
+    (opening ??= open().catch((error: unknown) => {
+      opening = undefined
+      throw error
+    }))
+  const app = createServer({ ...common, passOn: async (request, response) => (await allRoutes()).routing(request, response) })
+  app.server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => socket.destroy())
+    allRoutes().then(
+      ({ server }) => void server.emit('upgrade', request, socket, head),
+      () => socket.destroy(),
+    )
+  })
   const inherited = acceptInherited(app.server)
-  stack.defer(() => closeServer(app, inherited))
+  stack.defer(() => closeServer(app, opening, inherited))
   // Must return nothing: Fastify logs any result of this hook as an error.
   app.addHook('onListen', async () => {
     options.onListen()
   })
-  const bundle = await openBundle(options.consoleFolder ?? path.join(packageRoot, 'dist/console'))
-  await documentRoutes(app, { version })
-  const metadata = createResourceMetadata({ provider: settings.accessProvider, adminTenant, agent: options.services.agent })
-  const own: OwnServices = { address, adminTenant, limits, metadata, metricsPublic, now: Date.now, publicUrl, verifier, version }
-  const services = { ...options.services, ...own }
-  withOtherMethods(app, () => {
-    for (const addRoutes of routes) addRoutes(app, services)
-    consoleRoutes(app, bundle)
-    documentationRoutes(app, options.documentationFolder ?? path.join(packageRoot, 'dist/docs'))
-    openApiRoute(app, { publicUrl })
-  })
-  rootRoute(app)
-  apiPageRoutes(app)
+  for (const addRoutes of firstRoutes) addRoutes(app, { ...services, adminTenant, limits, metricsPublic })
   await app.ready()
-  return { app, take: inherited.take }
+  return { app, allRoutes, take: inherited.take }
 }
 
 const lastBytesMs = 1000
@@ -73,9 +64,14 @@ const lastBytesMs = 1000
  * Closes the server. Answers get a moment to arrive; then open streams of unfinished runs are cut, which would block
  * the exit.
  */
-async function closeServer(app: FastifyInstance, inherited: InheritedConnections): Promise<void> {
+async function closeServer(
+  app: FastifyInstance,
+  opening: Promise<FastifyInstance> | undefined,
+  inherited: InheritedConnections,
+): Promise<void> {
   const cut = setTimeout(() => app.server.closeAllConnections(), lastBytesMs)
-  await app.close()
+  const allRoutes = await opening?.catch(() => undefined)
+  await Promise.all([app.close(), allRoutes?.close()])
   await inherited.ended()
   clearTimeout(cut)
 }

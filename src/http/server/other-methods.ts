@@ -17,7 +17,7 @@ const hidden: FastifySchema = { hide: true }
 const methodsOf = new WeakMap<FastifyInstance, PathMethods[]>()
 
 /** Registers routes, so that `refuseOtherMethod` finds them. */
-export function withOtherMethods(app: FastifyInstance, register: (app: FastifyInstance) => void): void {
+export async function withOtherMethods(app: FastifyInstance, register: () => Promise<void>): Promise<void> {
   const paths = new Map<string, PathMethods>()
   let isCollecting = true
   app.addHook('onRoute', ({ url, method, config }) => {
@@ -27,7 +27,7 @@ export function withOtherMethods(app: FastifyInstance, register: (app: FastifyIn
     for (const name of [method].flat()) path.methods.add(name)
     paths.set(url, path)
   })
-  register(app)
+  await register()
   isCollecting = false
   const all = [...paths.values()]
   methodsOf.set(app, all)

@@ -6,12 +6,12 @@ import { test, type TestContext } from 'node:test'
 import fastify from 'fastify'
 import type { Principal } from '../../access/permissions.ts'
 import { replyWithErrors } from './error-reply.ts'
-import { BodyChunks, readBodies, type BodyOptions } from './read-bodies.ts'
+import { BodyBudget, BodyChunks, readBodies, type BodyBudgetOptions, type BodyOptions } from './read-bodies.ts'
 
 const kilobyte = 1024
 const half = 'x'.repeat(100 * kilobyte)
 
-async function listen(t: TestContext, options: Partial<BodyOptions>) {
+async function listen(t: TestContext, { stalledMs, ...limits }: Partial<BodyBudgetOptions> & Pick<BodyOptions, 'stalledMs'>) {
   const app = fastify({ bodyLimit: 1024 * kilobyte })
   t.after(() => {
     app.server.closeAllConnections()
@@ -22,7 +22,10 @@ async function listen(t: TestContext, options: Partial<BodyOptions>) {
   app.addHook('onRequest', async (request) => {
     request.principal = { tenant: 't', owner: request.headers['x-caller'] } as unknown as Principal
   })
-  const readText = readBodies(app, { bodyLimit: 1024 * kilobyte, ...options })
+  const readText = readBodies(app, {
+    budget: new BodyBudget({ bodyLimit: 1024 * kilobyte, ...limits }),
+    ...(stalledMs !== undefined && { stalledMs }),
+  })
   app.removeContentTypeParser('text/plain')
   app.addContentTypeParser('text/plain', (request, _payload, done) => {
     readText(request, (error, text) => done(error ?? null, text))

@@ -69,18 +69,19 @@ function refusal(message: string): ServiceError {
   return new ServiceError('unsupported_media_type', message)
 }
 
-export interface BodyOptions extends BodyBudgetOptions, BodyPaceOptions {}
-
 /** Receives the whole text of a body, or the error. */
 export type BodyCallback = (error: ServiceError | undefined, text: string) => void
 
 /** Reads the body of a request as text. */
 export type ReadText = (request: FastifyRequest, callback: BodyCallback) => void
 
+export interface BodyOptions extends BodyPaceOptions {
+  budget: BodyBudget
+}
+
 /** Reads bodies within limits: bytes and JSON values of each body, the time of its arrival, and the memory of all bodies together. */
-export function readBodies(app: FastifyInstance, options: BodyOptions): ReadText {
-  const budget = new BodyBudget(options)
-  const pace = createBodyPace(options)
+export function readBodies(app: FastifyInstance, { budget, ...limits }: BodyOptions): ReadText {
+  const pace = createBodyPace(limits)
   app.decorateRequest('bodyReservation', undefined)
   app.decorateRequest('awaitsContinue', undefined)
   app.decorateRequest('isContinued', false)
@@ -174,7 +175,7 @@ export class BodyChunks {
   }
 }
 
-interface BodyBudgetOptions {
+export interface BodyBudgetOptions {
   /** Largest body in bytes. */
   bodyLimit: number
   /** Bytes of all bodies in memory at a time. A caller may hold half of the budget. */
@@ -187,7 +188,7 @@ interface BodyBudgetOptions {
  * Bounds the memory of request bodies from their first byte until the request has used them, for each caller and in total. Load shedding does not
  * see buffers outside of the heap, so many large, slow bodies would exhaust the memory unnoticed.
  */
-class BodyBudget {
+export class BodyBudget {
   totalBytes = 0
   readonly callers = new Map<string, CallerBodies>()
   readonly budgetBytes: number

@@ -1,4 +1,5 @@
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import { authenticate, requireDeclaredAccess, type CallerUse } from './authenticate.ts'
 import type { ConsoleSessions } from '../../access/console/console-sessions.ts'
@@ -13,17 +14,10 @@ import { readForms } from './forms.ts'
 import { prefixStripper, configureAddress } from './origin.ts'
 import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { echoSessions, isId } from './request-headers.ts'
-import { limitBodies, parseTexts, readBodies } from './read-bodies.ts'
+import { limitBodies, parseTexts, readBodies, type BodyBudget } from './read-bodies.ts'
 import { sendTimings } from './server-timing.ts'
 import { defaultKeepAliveMs } from './sse.ts'
 import { validateWith } from './validation.ts'
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    /** Paths where WebSockets are opened; other offers to upgrade a connection are ignored. */
-    socketPaths: Set<string>
-  }
-}
 
 export interface ServerOptions {
   log: Logger
@@ -37,15 +31,25 @@ export interface ServerOptions {
   meter(method: string, route: string, status: number, seconds: number): void
   /** Largest request body in bytes; routes may have lower limits. */
   bodyLimit: number
+  /** The memory of request bodies, which all servers of a process share. */
+  bodies: BodyBudget
   /** Base address for clients; its path is the prefix of every route. */
   publicUrl: string | undefined
   /** Origins whose pages may read answers; default: none. */
   corsOrigins?: readonly string[]
   /** Milliseconds of silence before a stream sends a comment. Default: 15,000. */
   streamKeepAliveMs?: number | undefined
+  /** Answers requests for which the server has no route. Default: they are refused. */
+  passOn?: PassOn
   /** A UUIDv7. */
   newId(): string
 }
+
+/** Rejects where the request cannot be answered. */
+type PassOn = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/** The path where WebSockets are opened; other offers to upgrade a connection are ignored. */
+export const socketPath = '/v1/responses'
 
 /** The HTTP server without its routes: request ids, authentication, body limits, error replies, access log. */
 export function createServer({
@@ -57,9 +61,11 @@ export function createServer({
   denials,
   meter,
   bodyLimit,
+  bodies,
   publicUrl,
   corsOrigins = [],
   streamKeepAliveMs,
+  passOn,
   newId,
 }: ServerOptions): FastifyInstance {
   // The annotation keeps the type parameters of `fastify()` at their defaults.
@@ -67,7 +73,6 @@ export function createServer({
   const drain = createDrain(drainLimits)
   const stripPrefix = prefixStripper(publicUrl)
   const hasPrefix = publicUrl !== undefined
-  const socketPaths = new Set<string>()
   const app = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -80,7 +85,7 @@ export function createServer({
       connectionsCheckingInterval: 1000,
       // Without the check, a request that offers another protocol, such as h2c, would have no answer.
       shouldUpgradeCallback: (request) =>
-        request.headers.upgrade?.toLowerCase() === 'websocket' && socketPaths.has(stripPrefix(request).split('?', 1)[0]!),
+        request.headers.upgrade?.toLowerCase() === 'websocket' && stripPrefix(request).split('?', 1)[0] === socketPath,
     },
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
@@ -90,19 +95,20 @@ export function createServer({
     forceCloseConnections: 'idle',
     // The router reports paths that cannot be decoded or exceed `maxParamLength` before any hook runs.
     frameworkErrors: (_error, request, reply) => {
-      if (!answerCors(request, reply)) void sendError(notFound(request), request, reply.header('request-id', request.id))
+      const refuse = (error: Error) => void sendError(error, request, reply.header('request-id', request.id))
+      if (passOn) passRequest(passOn, request, reply, refuse)
+      else if (!answerCors(request, reply)) refuse(notFound(request))
     },
     // Without factories, Fastify would load its own compilers, which this service replaces below.
     schemaController: { compilersFactory: { buildValidator: refuseToCompile, buildSerializer: refuseToCompile } },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
   configureAddress(app, publicUrl)
-  app.decorate('socketPaths', socketPaths)
   app.decorate('streamKeepAliveMs', streamKeepAliveMs ?? defaultKeepAliveMs)
   // Response schemas are documentation only: typed code builds the responses.
   app.setSerializerCompiler(() => JSON.stringify)
   limitBodies(app, bodyLimit)
-  parseTexts(app, readBodies(app, { bodyLimit }))
+  parseTexts(app, readBodies(app, { budget: bodies }))
   readForms(app)
   app.server.prependListener('request', (request, response) => {
     const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
@@ -115,6 +121,7 @@ export function createServer({
   validateWith(app)
   replyWithErrors(app, denials)
   requireDeclaredAccess(app)
+  if (passOn) app.addHook('onRequest', (request, reply, done) => (request.is404 ? passRequest(passOn, request, reply, done) : done()))
   app.addHook('onRequest', (request, reply, done) => {
     // Browsers run no answer as a script whose type is another.
     void reply.headers({ 'request-id': request.id, 'x-content-type-options': 'nosniff' })
@@ -135,8 +142,15 @@ export function createServer({
   )
   sendTimings(app)
   authenticate(app, { verifier, limits, keyUse, consoleSessions })
-  logRequests(app, meter)
+  // A request that is passed on is logged where it is answered.
+  logRequests(app, passOn ? ({ is404 }) => !is404 : () => true, meter)
   return app
+}
+
+/** Hands over a request as it came. `fail` is called where that is not possible. */
+function passRequest(passOn: PassOn, { raw, originalUrl }: FastifyRequest, reply: FastifyReply, fail: (error: Error) => void): void {
+  raw.url = originalUrl
+  passOn(raw, reply.raw).catch(fail)
 }
 
 function refuseToCompile(): never {
@@ -153,8 +167,9 @@ const headersMs = 24_000
 const keepAliveMs = 72_000
 
 /** Logs one line per request with ids and never content, and meters the request. */
-function logRequests(app: FastifyInstance, meter: ServerOptions['meter']): void {
+function logRequests(app: FastifyInstance, isOwn: (request: FastifyRequest) => boolean, meter: ServerOptions['meter']): void {
   app.addHook('onResponse', (request, reply, done) => {
+    if (!isOwn(request)) return done()
     const { method, routeOptions, principal } = request
     const ms = Math.round(reply.elapsedTime)
     meter(method, routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1000)

@@ -9,10 +9,10 @@ import type { App } from '../../../server/app.ts'
 import { principalOf } from '../../../server/authenticate.ts'
 import { requestLocally } from '../../../server/local-request.ts'
 import { originOf } from '../../../server/origin.ts'
+import { socketPath } from '../../../server/server.ts'
 import { openAiErrors } from '../errors.ts'
 import type { ResponseSocket } from './response-socket.ts'
 
-const path = '/v1/responses'
 const probeHeader = 'x-agent-core-upgrade'
 /** Most connections at a time: of a caller, of a tenant, of the process. */
 export const maxConnections = { owner: 20, tenant: 200, process: 1000 } as const
@@ -21,12 +21,10 @@ const maxMessageBytes = 16 * 1024 * 1024
 
 /** Responses over WebSockets: each message is a request of its own to `POST /v1/responses`. */
 export function responseSocketRoutes(app: App): void {
-  app.socketPaths.add(path)
   const probes = new Map<string, (principal: Principal) => void>()
   const open = new Connections()
   addProbe(app, probes, open)
   app.server.on('upgrade', (request, socket, head) => {
-    socket.on('error', () => socket.destroy())
     void accept(app, { request, socket, head, probes, open }).catch(() => socket.destroy())
   })
   app.addHook('preClose', async () => open.shutDown())
@@ -66,7 +64,7 @@ type Probes = Map<string, (principal: Principal) => void>
 function addProbe(app: App, probes: Probes, open: Connections): void {
   app.route({
     method: 'GET',
-    url: path,
+    url: socketPath,
     exposeHeadRoute: false,
     schema: { hide: true },
     config: { access: accessTo.chat, errorShape: openAiErrors },
@@ -133,7 +131,7 @@ async function admit(server: Server, { headers, origin, socket, probes }: Handsh
   probes.set(id, resolve)
   try {
     const asked = { ...headers, connection: 'close', [probeHeader]: id, ...(origin !== undefined && { origin }) }
-    const reply = await requestLocally(server, { method: 'GET', path, headers: asked, signal: AbortSignal.timeout(30_000) })
+    const reply = await requestLocally(server, { method: 'GET', path: socketPath, headers: asked, signal: AbortSignal.timeout(30_000) })
     const body = await text(reply)
     if (reply.statusCode === 204) return await promise
     refuse(socket, reply, body)
