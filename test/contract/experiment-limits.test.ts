@@ -36,7 +36,8 @@ test('Experiments: without a budget left, results say so, and the experiment com
   const limit = { usd: 0.006 }
   const budgets = [{ name: 'tests', scope: 'service', window: 'day', limit, match: { operations: ['experiment'] } }]
   const { client, dataset, results, shop } = await start(t, {
-    config: { budgets },
+    // Replays at the same time would share the budget, and none might come to its end.
+    config: { budgets, evals: { concurrency: 1 } },
     // A reply costs 0.001 USD, and a replay has three.
     script: (request) => ({ ...answerRefund(request), usage: { input: 100, output: 300 } }),
     modelFields: { prices: { input: 1, output: 3 } },
