@@ -3,7 +3,7 @@ import { decideOrCancel } from './approver.ts'
 import { createClient } from '../../../test/fixtures/service-client.ts'
 import { longMs } from '../outside.ts'
 import { recorded, requestOf, sendChat, toJsonAnswer, type NewChat } from './chat.ts'
-import { send, toAnswer, toSeen, untilKnown, type Load } from './service.ts'
+import { isReadFailure, send, toAnswer, toSeen, untilKnown, type Load } from './service.ts'
 
 /** Longer than `limits.reconnect_grace`, after which a run without its client is cancelled. */
 const longestAwayMs = 4000
@@ -67,7 +67,8 @@ async function leaveOnce(chat: NewChat, load: Load): Promise<void> {
     const first = stream.status === 200 ? await stream.next() : undefined
     await sleep(awayAt / 2)
     stream.leave()
-    return { ...toAnswer<'chat'>(stream), result: 'unknown', error: left, reply: { events: first ? [toSeen(first, chat.requestId)] : [] } }
+    const events = (first ? [toSeen(first, chat.requestId)] : []).filter((event) => !isReadFailure(event, 0))
+    return { ...toAnswer<'chat'>(stream), result: 'unknown', error: left, reply: { events } }
   })
 }
 

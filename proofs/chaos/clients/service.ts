@@ -70,9 +70,14 @@ export async function untilKnown<K extends Kind>(
 
 const maxTries = 200
 
+/** Whether the service could not read the run: such a failure is no event of the run, and has the number of the event before. */
+export function isReadFailure({ finish, number }: SeenEvent, after: number): boolean {
+  return finish === 'error' && number === after
+}
+
 /**
- * Reads a stream of a client that has the events up to number `after`, to its end or until the connection breaks. A failure of reading, which
- * has the number of the event before, counts as a broken connection. `onFirst` is called at the first event.
+ * Reads a stream of a client that has the events up to number `after`, to its end or until the connection breaks. A failure of reading counts as
+ * a broken connection. `onFirst` is called at the first event.
  */
 export async function readEvents(
   stream: OpenStream,
@@ -84,7 +89,7 @@ export async function readEvents(
   try {
     for (let event = await stream.next(); event; event = await stream.next()) {
       const seen = toSeen(event, requestId)
-      if (seen.finish === 'error' && seen.number === (events.at(-1)?.number ?? after)) break
+      if (isReadFailure(seen, events.at(-1)?.number ?? after)) break
       events.push(seen)
       waits = waitOf(event.chunk)
       if (events.length === 1) onFirst?.()
