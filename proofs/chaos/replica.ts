@@ -4,6 +4,7 @@ import { createWriteStream, type WriteStream } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { programOf } from '../../scripts/build/source-hash.ts'
 
 const current = fileURLToPath(new URL('../..', import.meta.url))
 const recorder = new URL('state-recorder.ts', import.meta.url).href
@@ -85,8 +86,11 @@ export class Replica {
     const { folder, name, port, environment } = this.options
     const files = { HOME: folder, PORT: String(port), DATA_DIR: path.join(folder, name), STATES_FILE: this.statesFile }
     const env = { PATH: process.env['PATH'], ...files, ...environment }
-    const main = path.join(this.checkout, 'scripts', 'sources.mjs')
-    return spawn(process.execPath, ['--import', recorder, main, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    return spawn(process.execPath, ['--import', recorder, programOf(this.checkout), ...args], {
+      cwd: folder,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
   }
 
   /** Executes a command of the command line in the environment of the process. */

@@ -37,3 +37,14 @@ export function hashSources(root: string): string {
   }
   return hash.digest('hex')
 }
+
+const programs = new Map<string, string>()
+
+/** The file to start: the build of a checkout if its sources are unchanged, because the build starts in a quarter of the time; otherwise the sources. */
+export function programOf(root: string): string {
+  const known = programs.get(root)
+  if (known !== undefined) return known
+  const program = path.join(root, builtHash(root) === hashSources(root) ? 'bin/agent-core.mjs' : 'scripts/sources.mjs')
+  programs.set(root, program)
+  return program
+}
