@@ -1,5 +1,3 @@
-import { Parser } from 'htmlparser2'
-
 /** A document as text. `text` is the whole document, `sections` the same text by heading. */
 export interface Document {
   text: string
@@ -118,24 +116,4 @@ function toBuffer(bytes: Uint8Array): Buffer {
 /** The text with each white space as one blank. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
-}
-
-/** Browsers stop at 512. The readers descend through elements recursively, and the parsers take time by the square of the depth. */
-const maxDepth = 2500
-
-/** Throws for HTML or XML whose elements are nested too deeply, before a tree is built. Elements end where the parser of the tree ends them. */
-export function checkDepth(text: string, { isXml }: { isXml: boolean }): void {
-  let depth = 0
-  const parser = new Parser(
-    {
-      onopentagname() {
-        if (++depth > maxDepth) throw new Error('its elements are nested too deeply')
-      },
-      onclosetag() {
-        depth--
-      },
-    },
-    { xmlMode: isXml },
-  )
-  parser.end(text)
 }

@@ -1,5 +1,6 @@
 import { parseHTML } from 'linkedom'
-import { oneLine, toMetadata, type Document, checkDepth } from './document.ts'
+import { checkDepth } from './depth.ts'
+import { oneLine, toMetadata, type Document } from './document.ts'
 import { toSections } from './markdown.ts'
 
 /** The part of the DOM used here. The full types belong to browsers. */

@@ -1,6 +1,7 @@
 import { zipSync } from 'fflate'
 import { fromBufferPromise, type Entry, type ZipFile } from 'yauzl'
-import { byLibrary, checkDepth } from './document.ts'
+import { checkDepth } from './depth.ts'
+import { byLibrary } from './document.ts'
 import { DOMParser } from 'linkedom'
 
 /** Maximum unpacked size of a document: fifty times more than people write, far less than would exhaust a process. */

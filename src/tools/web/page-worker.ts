@@ -3,7 +3,7 @@ import { serveQuestions } from '../../processes/serve-questions.ts'
 import { Defuddle } from 'defuddle/node'
 import { parseHTML } from 'linkedom'
 import { readHtml } from '../../files/html.ts'
-import { checkDepth } from '../../files/document.ts'
+import { checkDepth } from '../../files/depth.ts'
 
 /** A worker process for pages: answers `PageRequest` messages in order, and exits when the channel closes. */
 
