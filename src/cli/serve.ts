@@ -11,7 +11,7 @@ import { type ReadyInfo, createProcesses, findSupervisor, type Supervisor } from
 import { openConnections } from './workers/connections.ts'
 import { shareMetrics } from './workers/gather-metrics.ts'
 import { supervise } from './workers/supervise.ts'
-import { limitYoungObjects } from './young-objects.ts'
+import { keepStartSmall } from './small-start.ts'
 import { variableGroups, type Variable } from '../settings/variables.ts'
 
 /** Time that running chats have to finish after SIGTERM. */
@@ -54,7 +54,7 @@ type OnReady = (url: string, ready: ReadyInfo) => void
 
 async function serveAlone(settings: Settings, onReady: OnReady, context: ServeContext): Promise<void> {
   const { stopping } = context.terminal
-  const endLimit = limitYoungObjects()
+  const endLimit = keepStartSmall()
   // Imported on demand: a supervisor never loads the service, and stays small.
   const { start } = await import('./start.ts')
   const { service, url, release } = await start({ ...context, settings })
@@ -91,7 +91,7 @@ async function serveAsWorker(settings: Settings, supervisor: Supervisor, context
   try {
     const metrics = shareMetrics(supervisor)
     const url = await askForAddress(supervisor)
-    const endLimit = limitYoungObjects()
+    const endLimit = keepStartSmall()
     const { startWorker } = await import('./start.ts')
     const service = await startWorker({ ...context, settings, worker: supervisor, frontDoor: { url, metrics } })
     const stopping = AbortSignal.any([context.terminal.stopping, supervisor.outlive()])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { collectOnceIdle } from './young-objects.ts'
+import { collectOnceIdle } from './small-start.ts'
 
 test('the garbage of a start is collected in the first period without work, and not before', async () => {
   let collections = 0
