@@ -69,6 +69,28 @@ function registerMessageContract(database: () => Database): void {
     assert.equal((await store.find(run))?.openMessages, 1)
   })
 
+  for (const [title, end, texts] of [
+    ['a failure', failed, []],
+    ['a partial answer', { status: 'cancelled', finishReason: 'cancelled', message: ai('broken off') }, ['broken off']],
+  ] as const) {
+    test(`${title} leaves the messages of a delivery whose commit had no answer in the session, for the next run`, async () => {
+      const { store, tenant, start, send } = setUp()
+      const { run, turn } = await start()
+      await send(run, 'one')
+      const messages = [ai('so far'), human('one')]
+      await store.checkpoint(run, 1, 1, step, { delivery: { session: turn.session, rank: 1, messages, messageCount: 3, now: hour + 2 } })
+      // The process counts the messages that it knows of.
+      await store.finish(run, 1, endOf(turn, end))
+      const next = { ...run, requestId: randomUUID(), queueOrder: run.queueOrder + 1, messages: [human('again')] }
+      const begun = await store.begin(next)
+      assert.equal(begun.kind === 'running' && begun.turn.messageCount, 4 + texts.length)
+      assert.deepEqual(
+        (await store.history(tenant, turn.session, 0)).map(({ content }) => content),
+        ['hello', 'so far', 'one', ...texts, 'again'],
+      )
+    })
+  }
+
   for (const [title, end] of [
     ['an answer', {}],
     ['a failure', failed],

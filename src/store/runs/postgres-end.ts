@@ -24,12 +24,12 @@ import { mapColumns, statement, type Param } from '../database.ts'
 import type { Tables } from '../tables.ts'
 import { definitionsOf, namesOf, recordset, type RowOf } from './chat-groups.ts'
 import type { Ending } from './step-by-step.ts'
-import { addedMetrics, insertFrom, messageValues, renewTool, whereRun, whereSession, type EndedSession } from './statements.ts'
+import { addedMetrics, insertFrom, messageValues, renewTool, whereRun, whereSession, type AnsweredSession } from './statements.ts'
 
 /** The end of a simple chat on Postgres: one statement for a single chat, and one for a group. See `postgres-chat.ts`. */
 
 type Answer = NonNullable<EndedRun['message']>
-type EndValues = EndedSession & RunEnd & NewMetrics & MessageColumns & { dropsSteps: boolean; tools: string; settlements: string }
+type EndValues = AnsweredSession & RunEnd & NewMetrics & MessageColumns & { dropsSteps: boolean; tools: string; settlements: string }
 
 export function toEndValues({ key, fence, ended, hourRow }: Ending, message: Answer): EndValues {
   return {
@@ -78,6 +78,8 @@ export function endStatement(database: Kysely<Tables>, { settles } = { settles: 
           .where(whereSession(param))
           .where('active_run', '=', param('requestId'))
           .where(sql<boolean>`sessions.xmin = seen.version`)
+          // Otherwise the session has messages whose commit had no answer.
+          .where('message_count', '=', sql<number>`${param('messageCount')} - 1`)
           // A literal status, because the partial index is not used with a parameter.
           .where(
             sql<boolean>`not exists (select from runs where tenant = ${param('tenant')} and session = ${param('session')} and status = 'pending')`,
@@ -214,7 +216,7 @@ with input as materialized (
     select runs.created_at as begun_at, runs.sub
     from sessions, runs
     where sessions.key = input.session and sessions.tenant = input.tenant
-      and sessions.active_run = input.request_id and sessions.xmin = seen.version
+      and sessions.active_run = input.request_id and sessions.xmin = seen.version and sessions.message_count = input.message_count - 1
       and runs.tenant = input.tenant and runs.request_id = input.request_id and runs.owner = input.owner
       and runs.fence = input.fence and runs.status || '' = 'running' and runs.operation <> 'tool_execute' and runs.has_notifications is null
       and runs.open_messages is null

@@ -31,7 +31,7 @@ import {
   whereChat,
   whereRun,
   whereSession,
-  type EndedSession,
+  type AnsweredSession,
   type SessionClaim,
 } from './statements.ts'
 import type { ChatStore } from './step-by-step.ts'
@@ -107,7 +107,7 @@ export function createSqliteChat(db: Kysely<Tables>, { unit }: Pick<EmbeddedData
     if (!message || statements.findWaiting(connection, { tenant, session }).length > 0) return false
     // A run with notifications or messages, taken over by another process, or ended with another version of the configuration than it began with.
     if (statements.endRun(connection, { ...toEndedRow(ended), tenant, owner, requestId, fence }) === 0) return false
-    // The session was deleted meanwhile.
+    // The session was deleted meanwhile, or has messages whose commit had no answer.
     if (statements.leaveSession(connection, { tenant, session, requestId, messageCount, checkpointId, now }) === 0) throw new NotSimple()
     if (ended.hadCheckpoints && !ended.continuable) statements.deleteSteps(connection, key)
     for (const use of ended.tools) statements.insertTool(connection, { ...key, ...toToolRow(use, now) })
@@ -195,7 +195,7 @@ function endStatements(database: Kysely<Tables>) {
       )
     }),
 
-    leaveSession: syncChange(database, (db, param: Param<EndedSession>) =>
+    leaveSession: syncChange(database, (db, param: Param<AnsweredSession>) =>
       db
         .updateTable('sessions')
         .set({
@@ -205,7 +205,8 @@ function endStatements(database: Kysely<Tables>) {
           active_run: null,
         })
         .where(whereSession(param))
-        .where('active_run', '=', param('requestId')),
+        .where('active_run', '=', param('requestId'))
+        .where('message_count', '=', sql<number>`${param('messageCount')} - 1`),
     ),
 
     keepStep: syncChange(database, (db, param: Parameters<typeof insertHeldStep>[1]) => insertHeldStep(db, param)),

@@ -46,9 +46,16 @@ export interface EndedSession {
   tenant: string
   session: string
   requestId: string
-  messageCount: number
+  /** Messages of the end: 0 or 1. */
+  newMessages: number
   checkpointId: string
   now: number
+}
+
+/** The end of a turn with an answer, where the session has as many messages as the process knows of. */
+export interface AnsweredSession extends Omit<EndedSession, 'newMessages'> {
+  /** Messages of the session with the answer. */
+  messageCount: number
 }
 
 /** The messages of a session from an index on. */
@@ -77,18 +84,21 @@ function sessionStatements(database: Kysely<Tables>) {
     /** Creates the session, or claims a session without an active run; returns the active run. */
     claimSession: statement(database, (db, param: Param<SessionClaim>) => claimSession(db, param)),
 
-    /** Updates and locks the session, which freezes the session queue until the commit. No row: the session was deleted. */
+    /**
+     * Updates and locks the session, which freezes the session queue until the commit. No row: the session was deleted. The row counts the
+     * messages: a process does not know of those whose commit had no answer.
+     */
     endSessionTurn: statement(database, (db, param: Param<EndedSession>) =>
       db
         .updateTable('sessions')
         .set({
-          message_count: param('messageCount'),
+          message_count: sql`message_count + ${param('newMessages')}`,
           checkpoint_id: param('checkpointId'),
           updated_at: param('now'),
         })
         .where(whereSession(param))
         .where('active_run', '=', param('requestId'))
-        .returning(['owner', 'session_id']),
+        .returning(['owner', 'session_id', 'message_count']),
     ),
 
     /**

@@ -250,14 +250,14 @@ function createUpdate({ database: { db }, statements, moves, messages, rounds, s
 
   return async (connection: Connection, { key, fence, ended, hourRow }: Ending) => {
     const { tenant, requestId } = key
-    const { session, message, messageCount, endedAt, continuable } = ended
+    const { session, message, endedAt, continuable } = ended
     const [turn, { rows }] = await allSettledOrThrow([
-      statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: endedAt }),
+      statements.endSessionTurn(connection, { ...ended, tenant, requestId, newMessages: message ? 1 : 0, now: endedAt }),
       statements.endRun(connection, { ...key, fence, ...toEndedRow(ended), error: json(ended.error) }),
     ])
     const [endedRun] = rows
     if (!endedRun) throw new FenceLost(key)
-    const { owner, session_id } = turn.rows[0] ?? {}
+    const { owner, session_id, message_count = 0 } = turn.rows[0] ?? {}
     // The session was deleted meanwhile when there is no row; then no message is stored.
     const hasSession = owner !== undefined
     const isNotified = hasSession && endedRun.has_notifications !== null
@@ -269,7 +269,7 @@ function createUpdate({ database: { db }, statements, moves, messages, rounds, s
       ended.hadCheckpoints && !continuable ? statements.deleteSteps(connection, key) : undefined,
       ended.dropsResultImages && !continuable ? media.deleteResultImages(connection, { tenant, session, requestId }) : undefined,
       ...ended.tools.map((use) => statements.insertTool(connection, { ...key, ...toToolRow(use, endedAt) })),
-      message && hasSession ? moves.insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
+      message && hasSession ? moves.insertMessages(connection, tenant, session, message_count - 1, [message]) : undefined,
       artifacts && hasSession ? insertArtifacts(db, connection, origin, artifacts) : undefined,
       hasSession && ended.jobs.length > 0 ? moves.insertJobs(connection, ended.jobs) : undefined,
       isNotified ? rounds.begin(connection, key, endedAt) : undefined,
