@@ -11,7 +11,7 @@ import { connectTo, quantile, serviceSide } from '../sides.ts'
 const pairs = 11
 const idleMs = 5000
 const maxRatio = 4
-const maxMemoryMb = 130
+const maxMemoryMb = 95
 const maxFirstChatMs = 300
 
 /**
