@@ -7,6 +7,13 @@ export async function checkStore(query: Query, replicas: number): Promise<string
   const { anomalies, expectNone } = createExpectations(query)
   await expectNone('Runs that have not ended', `select request_id, status, holder from runs where status in ('pending', 'running')`)
   await expectNone('Sessions held by a run', 'select session_id, active_run from sessions where active_run is not null')
+  // Such a session takes no more chats.
+  await expectNone(
+    'Sessions that count other messages than they have',
+    `select session_id, message_count, count(idx)::int as messages from sessions
+      left join messages on messages.tenant = sessions.tenant and messages.session = sessions.key
+      group by sessions.key, session_id, message_count having message_count <> count(idx)`,
+  )
   const [row] = await query('select count(*)::int as n from processes where alive_until > extract(epoch from now()) * 1000')
   if (row?.['n'] !== replicas) anomalies.push(`${String(row?.['n'])} of ${replicas} processes are alive`)
   await expectNone(
