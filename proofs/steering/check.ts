@@ -70,12 +70,16 @@ interface Listed {
 /** The log of the run has the message once; a run that begins with the message has the message as the question. */
 async function checkEvents({ id, text, deliveredTo }: SentMessage, client: () => Client): Promise<string[]> {
   const run = (await client().run(deliveredTo!)).body
-  const events = await (await client().follow(deliveredTo!)).rest().catch(() => [])
+  let unread = ''
+  const events = await (await client().follow(deliveredTo!)).rest().catch((error: unknown) => {
+    unread = `, which could not be read: ${String(error)}`
+    return []
+  })
   const count = events.filter(({ chunk }) => (chunk as { user_message?: { message_id: string } }).user_message?.message_id === id).length
   const isQuestion = deliveredTo === id
   if (isQuestion && run.continues === undefined) return [`${id} has begun a run that continues none`]
   if (isQuestion && run.outcome && run.outcome.input !== text) return [`${id} has begun a run with another question`]
-  return count === (isQuestion ? 0 : 1) ? [] : [`${id} is ${count} times in the log of ${deliveredTo}`]
+  return count === (isQuestion ? 0 : 1) ? [] : [`${id} is ${count} times in the log of ${deliveredTo} (${run.state})${unread}`]
 }
 
 function ended(id: string, client: () => Client): Promise<unknown> {
