@@ -44,7 +44,12 @@ export async function readAll(load: Load, callers: ReadonlyMap<string, Caller>):
       const caller_ = callers.get(caller)!
       const { reply } = await readRun(caller_, lastReader, requestId, true)
       if (reply && mode === 'stream')
-        await follow({ requestId, reader: lastReader, after: 0 }, { ...load, caller: caller_ }, { client: lastReader, isBeyondPause: true })
+        // Nobody is left to decide about a call that still waits.
+        await follow(
+          { requestId, reader: lastReader, after: 0 },
+          { ...load, caller: caller_ },
+          { client: lastReader, isBeyondPause: reply.state !== 'interrupted' },
+        )
     }),
   ]
   const next = work.values()
