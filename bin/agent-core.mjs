@@ -23,8 +23,8 @@ async function start() {
   const { enableCompileCache } = process.getBuiltinModule('module')
   const { fileURLToPath } = process.getBuiltinModule('url')
   const { setFlagsFromString } = process.getBuiltinModule('v8')
-  // The optimizing compiler is 5 MB of code, which the system loads for the first function that is called often. A start has hardly one: until a
-  // service has started (src/cli/small-start.ts), ten times the calls are needed.
+  // The optimizing compiler is 5 MB of code, which the system loads for the first function that is called often. Hardly any function of a start
+  // is: until a service has started (src/cli/small-start.ts), ten times the calls are needed.
   setFlagsFromString('--invocation-count-for-turbofan=30000')
   // Compiled code is cached beside the packages: later starts take a quarter less time. A folder that cannot be written disables the cache.
   enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/agent-core', import.meta.url)))

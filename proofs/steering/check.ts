@@ -79,7 +79,7 @@ async function checkEvents({ id, text, deliveredTo }: SentMessage, client: () =>
   const isQuestion = deliveredTo === id
   if (isQuestion && run.continues === undefined) return [`${id} has begun a run that continues none`]
   if (isQuestion && run.outcome && run.outcome.input !== text) return [`${id} has begun a run with another question`]
-  return count === (isQuestion ? 0 : 1) ? [] : [`${id} is ${count} times in the log of ${deliveredTo} (${run.state})${unread}`]
+  return count === (isQuestion ? 0 : 1) ? [] : [`${id} is ${count} times in the log of ${deliveredTo} (${run.status})${unread}`]
 }
 
 function ended(id: string, client: () => Client): Promise<unknown> {

@@ -54,12 +54,12 @@ type OnReady = (url: string, ready: ReadyInfo) => void
 
 async function serveAlone(settings: Settings, onReady: OnReady, context: ServeContext): Promise<void> {
   const { stopping } = context.terminal
-  const endLimit = keepStartSmall()
+  const endStart = keepStartSmall()
   // Imported on demand: a supervisor never loads the service, and stays small.
   const { start } = await import('./start.ts')
   const { service, url, release } = await start({ ...context, settings })
   onReady(url, await toReady(service, context))
-  endLimit()
+  endStart()
   if (!stopping.aborted) await once(stopping, 'abort')
   print(context.terminal, stoppingLine)
   withdraw(settings.dataDir)
@@ -91,7 +91,7 @@ async function serveAsWorker(settings: Settings, supervisor: Supervisor, context
   try {
     const metrics = shareMetrics(supervisor)
     const url = await askForAddress(supervisor)
-    const endLimit = keepStartSmall()
+    const endStart = keepStartSmall()
     const { startWorker } = await import('./start.ts')
     const service = await startWorker({ ...context, settings, worker: supervisor, frontDoor: { url, metrics } })
     const stopping = AbortSignal.any([context.terminal.stopping, supervisor.outlive()])
@@ -101,7 +101,7 @@ async function serveAsWorker(settings: Settings, supervisor: Supervisor, context
       if (connection) service.take(connection)
     })
     supervisor.send({ kind: 'ready', ...(await toReady(service, context)) })
-    endLimit()
+    endStart()
     if (!stopping.aborted) await once(stopping, 'abort')
     // New connections are refused as stopping until the supervisor stops passing them.
     const leaving = setTimeout(() => supervisor.send({ kind: 'leaving' }), noticeMs - lastPassedMs)
