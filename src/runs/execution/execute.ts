@@ -39,7 +39,7 @@ export async function execute(
   if (run.agent.config.budgets) run.meter = deps.budgets.open(payerOf(run, turn), run.agent, turn.held)
   let error: ErrorBody | undefined
   try {
-    if (run.agent.tools.settling() || run.request.filters.length > 0) await requireTools(run)
+    if (run.agent.tools.settling() || run.request.filters.length > 0) await requireTools(run, progress, deps)
     // Memories and sub-agents are read in parallel with the history. Most callers have neither, and do not wait.
     const recalling = deps.recall(run)
     const listing = deps.subAgents.listForRun(run.key)
@@ -68,6 +68,8 @@ export async function execute(
   } catch (thrown) {
     // A handed over run gets no end here: another process resumes the run.
     if (thrown instanceof FenceLost || run.stopCause === 'handed_over' || run.stopCause === 'unstored') throw thrown
+    // An end without the stored progress would lose its events and results. The run stays unended, and is taken over again.
+    if (run.fence > 1 && !progress.isRestored && isStoreFault(thrown)) throw thrown
     if (!(thrown instanceof ModelError || thrown instanceof ServiceError)) deps.onFault(run, thrown)
     error = toErrorBody(toServiceError(thrown))
   } finally {
@@ -111,9 +113,21 @@ const shortestWaitMs = 20
  * A resumed run may begin before its process has built the tools, and an approved call must find its tool. The hints are checked again: the
  * tools may have changed since the begin of the run.
  */
-async function requireTools({ request, agent }: LiveRun): Promise<void> {
+async function requireTools(run: LiveRun, progress: Progress, deps: ExecutionPorts): Promise<void> {
+  const { request, agent } = run
   await agent.tools.settling()
-  if (request.filters.length > 0) checkHints(request.filters, agent.tools)
+  if (request.filters.length === 0) return
+  try {
+    checkHints(request.filters, agent.tools)
+  } catch (refusal) {
+    // The end of the run has the progress of the earlier processes.
+    if (run.fence > 1) await loadProgress(run, progress, deps, { asksModel: false })
+    throw refusal
+  }
+}
+
+function isStoreFault(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'store_unavailable'
 }
 
 /** The end of a run without further execution. `orphaned`: the process died and the client did not reconnect. `cancelled`: during an interruption. */

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import type { DataFilter } from '../../agent/tool.ts'
 import { fakeTool, gate } from '../../agent/react-fixture.ts'
 import { call, say, ScriptedModel, type ScriptedReply } from '../../agent/scripted-model.ts'
+import { setImmediate as tick } from 'node:timers/promises'
+import { ServiceError } from '../../errors.ts'
 import type { EventBatch, EventLog } from '../log/event-log.ts'
 import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { ann, chatOf, connected, createProcess, keyOf } from '../process-fixture.ts'
@@ -10,7 +13,7 @@ import { ann, chatOf, connected, createProcess, keyOf } from '../process-fixture
 const note = fakeTool('note', { effect: 'write', execute: async () => 'noted' })
 
 /** A process whose model first calls a tool, which makes a checkpoint, and then is silent until the process stops. `silent`: it has come so far. */
-function dyingProcess(t: TestContext, store: MemoryRunStore, holder: string) {
+function dyingProcess(t: TestContext, store: MemoryRunStore, holder: string, tool = note) {
   const silent = gate()
   const silence: ScriptedReply = {
     ...say(''),
@@ -20,7 +23,7 @@ function dyingProcess(t: TestContext, store: MemoryRunStore, holder: string) {
     },
   }
   const model = new ScriptedModel(say('', call('note', {})), silence)
-  const { runs } = createProcess({ store, holder, model, tools: [note] })
+  const { runs } = createProcess({ store, holder, model, tools: [tool] })
   t.after(() => runs.drain(0))
   return { runs, silent: silent.opened }
 }
@@ -50,4 +53,51 @@ test('a reader of the first of two lost attempts is told that the events after t
   assert.deepEqual(await read(log, 3), ['2: retrying', '3: step_start step_end text end'])
   assert.deepEqual(await read(log, 2), ['3: step_start step_end text end'])
   assert.equal((await store.find(keyOf('r')))?.log?.restoredAt, 2)
+})
+
+test('a run whose progress cannot be read has no end, and goes on when the store answers', async (t) => {
+  const store = new MemoryRunStore()
+  const first = dyingProcess(t, store, 'p1')
+  await first.runs.open(ann, chatOf('r', { onDisconnect: 'continue' }), connected)
+  await first.silent
+  store.alive.delete('p1')
+  const { checkpoints } = store
+  let reads = 0
+  store.checkpoints = async (key) => {
+    if (reads++ === 0) throw new ServiceError('store_unavailable', 'The database cannot be reached.')
+    return checkpoints(key)
+  }
+  const second = createProcess({
+    store,
+    holder: 'p2',
+    model: new ScriptedModel(say('Done.')),
+    tools: [note],
+    change: { onFault: () => undefined },
+  })
+  await second.runs.adopt(0)
+  const following = second.runs.follow(keyOf('r'), connected)
+  await tick()
+  assert.deepEqual([reads, (await store.find(keyOf('r')))?.endedAt], [1, undefined])
+  // A run that two sweeps find held but not in memory is taken over.
+  await second.runs.adopt(0)
+  await second.runs.adopt(0)
+  const { log, ended } = await following
+  await ended
+  assert.deepEqual(await read(log, 0), ['1: step_start step_end text end'])
+  assert.equal((await store.find(keyOf('r')))?.status, 'success')
+})
+
+test('a lost run that its data filters keep from going on ends with the events of the lost process', async (t) => {
+  const store = new MemoryRunStore()
+  const filters: DataFilter[] = [{ tool: 'note', key: 'customer', type: 'equals', value: 'c1' }]
+  const first = dyingProcess(t, store, 'p1', { ...note, filters: { find: () => undefined } as never })
+  const chat = chatOf('r', { onDisconnect: 'continue' })
+  await first.runs.open(ann, { ...chat, request: { ...chat.request, filters } }, connected)
+  await first.silent
+  store.alive.delete('p1')
+  const second = createProcess({ store, holder: 'p2', model: new ScriptedModel() })
+  await second.runs.adopt(0)
+  const { log, ended } = await second.runs.follow(keyOf('r'), connected)
+  await ended
+  assert.deepEqual(await read(log, 0), ['1: step_start step_end end'])
 })
