@@ -89,9 +89,9 @@ export function createChat(transport: Transport, defaults: RetryOptions): Chat {
       const source = {
         requestId,
         sessionId: ids['session-id'],
-        after: 0,
+        after: '0',
         start: (signal: AbortSignal) => transport.send('POST', '/core/v1/chain_streaming', { body, headers, signal }),
-        resume: (after: number, signal: AbortSignal) => resumeRun(transport, { requestId, after, signal }),
+        resume: (after: string, signal: AbortSignal) => resumeRun(transport, { requestId, after, signal }),
       }
       const answer = tools && ((calls: Schema<'ClientToolCalls'>) => answerCalls(transport, calls, tools, options.signal))
       return createRunStream({ ...source, ...(answer ? { answer } : {}) }, withDefaults(options, defaults))

@@ -2,26 +2,33 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
+import Fastify from 'fastify'
 import { ServiceError } from '../errors.ts'
 import { EventLog } from '../runs/log/event-log.ts'
 import { toFailedEnd } from '../runs/log/outcome.ts'
+import type { OpenRun } from '../runs/open-run.ts'
 import type { LoggedEvent } from '../runs/run.ts'
 import { streamChunks } from './doors/core/chat.ts'
-import { sendLog } from './send-run.ts'
+import { lastReceivedOf, sendLog, sendRun } from './send-run.ts'
 import { EventResponse } from './server/sse.ts'
 
 const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
 const fault = toFailedEnd(new ServiceError('overloaded', 'The service is stopping.'))
 
-/** Reads a log after a number. Returns `<id> <token or finish reason>` for each chunk. */
+/** `<id> <token or finish reason>` of each chunk. */
+function linesOf(text: string): string[] {
+  return [...text.matchAll(/id: (\S+)\ndata: (.*)\n/g)].map(([, id, data]) => {
+    const { token, agent_step: label, finish_reason: reason } = JSON.parse(data!)
+    return `${id} ${reason === 'null' ? token || label : reason}`
+  })
+}
+
+/** Reads a log after a number. */
 async function read(log: EventLog, after: number): Promise<string[]> {
   const lines: string[] = []
   const reader = { stream: streamChunks('r1'), after, disconnected: new AbortController().signal, toFiles: async () => [] }
   const write = (text: string) => {
-    for (const [, id, data] of text.matchAll(/id: (\S+)\ndata: (.*)\n/g)) {
-      const { token, agent_step: label, finish_reason: reason } = JSON.parse(data!)
-      lines.push(`${id} ${reason === 'null' ? token || label : reason}`)
-    }
+    lines.push(...linesOf(text))
     return undefined
   }
   const end = (text = '') => {
@@ -88,4 +95,39 @@ test('a projection that fails destroys the stream, for an event as for a fault',
     await sendLog(log, reader, { write: () => undefined, end: () => calls.push('ended'), destroy: () => calls.push('destroyed') })
     assert.deepEqual(calls, ['destroyed'])
   }
+})
+
+/** Requests the stream of a run behind an event. Returns the status and the chunks. */
+async function request(run: Pick<OpenRun, 'log' | 'whenResumed'>, id: string): Promise<[number, ...string[]]> {
+  const app = Fastify().decorate('streamKeepAliveMs', 5000)
+  app.get('/stream', (request, reply) => {
+    const open = { requestId: 'r1', sessionId: 's', input: '', hasSchema: false, ended: Promise.resolve(), ...run } as OpenRun
+    const chat = { run: open, disconnected: new AbortController().signal, toFiles: async () => [] }
+    return sendRun(reply, { chat: Promise.resolve(chat) }, { ...lastReceivedOf(request, 'r1'), render: () => streamChunks('r1') })
+  })
+  const reply = await app.inject({ url: '/stream', headers: { 'last-event-id': id } })
+  await app.close()
+  return [reply.statusCode, ...linesOf(reply.body)]
+}
+
+const stop: LoggedEvent = { type: 'end', reason: 'stop', usage: [], thoughts: [] }
+
+test('a client with as many events of a lost attempt as the log has starts again; a client with the last event of the log does not', async () => {
+  const log = new EventLog({ events: [text('a'), stop], restoredAt: 0 })
+  const whole = ['r1:0 retrying', 'r1:1 a', 'r1:02 stop']
+  assert.deepEqual(await request({ log }, ''), [200, ...whole.slice(1)])
+  assert.deepEqual(await request({ log }, 'r1:2'), [200, ...whole])
+  assert.deepEqual(await request({ log }, 'r1:02'), [204])
+  assert.deepEqual(await request({ log: new EventLog({ events: [text('a'), stop] }) }, 'r1:2'), [204])
+})
+
+test('a client of an interrupted run waits behind the interruption, but not behind as many events of a lost attempt', async () => {
+  const interrupt: LoggedEvent = { type: 'interrupt', calls: [], usage: [], thoughts: [] }
+  const log = new EventLog({ events: [text('a'), interrupt], restoredAt: 0 })
+  const resumed = new EventLog({ events: [text('a'), interrupt, stop], restoredAt: 0 })
+  const run = { log, whenResumed: async () => ({ log: resumed }) as OpenRun }
+  const whole = ['r1:0 retrying', 'r1:1 a', 'r1:02 tool_calls']
+  assert.deepEqual(await request(run, 'r1:2'), [200, ...whole])
+  assert.deepEqual(await request(run, 'r1:5'), [200, ...whole])
+  assert.deepEqual(await request(run, 'r1:02'), [200, 'r1:03 stop'])
 })

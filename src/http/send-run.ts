@@ -15,6 +15,8 @@ import type { EndEvent, LastEvent, LoggedEvent } from '../runs/run.ts'
 interface RunReader {
   /** Number of the last event that the client has received. 0: none. */
   after: number
+  /** See `LastReceived`. Default: the protocol knows by other means that the number is of this log. */
+  isLastOfLog?: boolean
   /** Begins the stream of a run. `hasSchema`: see `OpenRun`. */
   render(hasSchema: boolean): RunStream
   /** True for protocols whose clients read the failure of a run from the stream alone. */
@@ -28,7 +30,7 @@ interface RunReader {
 export async function sendRun(
   reply: FastifyReply,
   { chat, settled }: Opening,
-  { after, render, failsInStream = false }: RunReader,
+  { after, isLastOfLog, render, failsInStream = false }: RunReader,
 ): Promise<FastifyReply> {
   const start = startInTime(reply, settled)
   let stream: RunStream | undefined
@@ -41,18 +43,20 @@ export async function sendRun(
       start.begin()
       reply.raw.write(opening)
     }
+    // The events of a lost attempt may be as many as those of the log.
+    const isOfLog = isLastOfLog !== false || !log.restarts(after)
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
-    if (hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
+    if (isOfLog && hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
     const first = log.events.at(0) ?? log.fault
     const error = first?.type === 'end' ? errorOf(first) : undefined
     const hasFailed = first?.type === 'end' && first.error !== undefined && after === 0
     if (error && hasFailed && !failsInStream && !start.hasBegun) return sendFailure(reply, error)
     // A client that reconnects to a silent run gets the headers at once.
-    if (log.events.length <= after) start.beginSilent()
+    if (isOfLog && log.events.length <= after) start.beginSilent()
     else start.begin()
-    const reader = { stream, after, disconnected, toFiles }
-    const isInterrupted = whenResumed !== undefined && after >= log.events.length
+    const reader = { stream, after, isLastOfLog, disconnected, toFiles }
+    const isInterrupted = whenResumed !== undefined && isOfLog && after >= log.events.length
     // Node keeps the request as long as the stream is open. Nothing reads its headers any more.
     Object.assign(reply.request.raw, { headers: {}, rawHeaders: [] })
     const out = new EventResponse(reply.raw, reply.server.streamKeepAliveMs)
@@ -115,12 +119,28 @@ async function firstEvent(log: EventLog, disconnected: AbortSignal, start: Strea
 /** The header by which a reader of server-sent events says what it has. */
 export const lastEventHeader = { 'last-event-id': Type.Optional(Type.String()) }
 
-/** Parses `last-event-id`, `<request id>:<number>`. 0 for an empty or absent header: the stream begins at the start. */
-export function lastEventNumber({ headers: { 'last-event-id': id } }: FastifyRequest, requestId: string): number {
-  if (id === undefined || id === '') return 0
+/** What a client has received of a stream. */
+export interface LastReceived {
+  /** Number of the last event; 0 for none. */
+  after: number
+  /** True for a number that `lastNumber` has marked. */
+  isLastOfLog: boolean
+}
+
+/** Parses `last-event-id`, `<request id>:<number>`. An empty or absent header means that the stream begins at the start. */
+export function lastReceivedOf({ headers: { 'last-event-id': id } }: FastifyRequest, requestId: string): LastReceived {
+  if (id === undefined || id === '') return { after: 0, isLastOfLog: false }
   const number = String(id).startsWith(`${requestId}:`) ? String(id).slice(requestId.length + 1) : ''
   if (!/^\d{1,9}$/.test(number)) throw invalid(['header', 'last-event-id'], `must be ${requestId}:<number>`)
-  return Number(number)
+  return { after: Number(number), isLastOfLog: number.startsWith('0') }
+}
+
+/**
+ * The number of the last event of a log, as the text of its id. After the loss of a process, a zero in front tells this event from an event
+ * of the lost attempt with the same number: the last event is sent when it is stored, so no lost attempt has sent one.
+ */
+export function lastNumber(number: number, { restoredAt }: Pick<EventLog, 'restoredAt'>): string {
+  return restoredAt === undefined ? String(number) : `0${number}`
 }
 
 /**
@@ -141,8 +161,8 @@ export interface Projection<T> {
   opening?: readonly T[]
   /** Takes an event that is not the last one. After an `interrupt`, the run has resumed. `number`: of the event, from 1. */
   take(event: LoggedEvent, number: number): readonly T[]
-  /** Takes the last event. `files`: the files of the run. */
-  last(event: LastEvent, number: number, files: readonly AnswerFile[]): readonly T[]
+  /** Takes the last event. `files`: the files of the run. `id`: the number as `lastNumber` writes it. */
+  last(event: LastEvent, number: number, files: readonly AnswerFile[], id?: string): readonly T[]
   /** Takes a failure that is no event of the run. Default: `last`, with the number of the last event that the reader has received. */
   fault?(fault: EndEvent): readonly T[]
   /** Takes the progress of a call. `received`: number of the last event that the reader has received. Absent: the protocol has no place for progress. */
@@ -153,7 +173,7 @@ export interface Projection<T> {
 export interface RunStream {
   opening: string
   take(event: LoggedEvent, number: number): string
-  last(event: LastEvent, number: number, files: readonly AnswerFile[]): string
+  last(event: LastEvent, number: number, files: readonly AnswerFile[], id?: string): string
   /** `received`: number of the last event that the reader has received. */
   fault(fault: EndEvent, received: number): string
   /** Empty where the protocol has no place for progress. */
@@ -180,8 +200,8 @@ class TextStream<T> implements RunStream {
     return this.toText(this.projection.take(event, number))
   }
 
-  last(event: LastEvent, number: number, files: readonly AnswerFile[]): string {
-    return this.toText(this.projection.last(event, number, files))
+  last(...event: Parameters<RunStream['last']>): string {
+    return this.toText(this.projection.last(...event))
   }
 
   /** The reader resumes after `received`, so the failure must not use the number of an event that is still to come. */
@@ -213,6 +233,8 @@ export interface StreamReader {
   stream: RunStream
   /** Number of the last event that the reader has received. */
   after: number
+  /** See `LastReceived`. */
+  isLastOfLog?: boolean | undefined
   disconnected: AbortSignal
   toFiles: ToReaderFiles
 }
@@ -232,7 +254,8 @@ export interface TextSink {
  * after a failure of the sink or the projection.
  */
 export function sendLog(log: EventLog, reader: StreamReader, sink: TextSink): Promise<void> {
-  return new Promise((resolve) => log.subscribe(reader.after, reader.disconnected, new LogSender(log, reader, sink, resolve)))
+  const { after, isLastOfLog, disconnected } = reader
+  return new Promise((resolve) => log.subscribe(after, disconnected, new LogSender(log, reader, sink, resolve), isLastOfLog))
 }
 
 class LogSender implements LogReader {
@@ -314,7 +337,8 @@ class LogSender implements LogReader {
     for (;;) {
       const event = events[next]
       if (event && text.length < maxTextLength && this.isLast(event, first + next)) {
-        text += stream.last(event, first + next, event.files ? await toFiles(event.files) : [])
+        const files = event.files ? await toFiles(event.files) : []
+        text += stream.last(event, first + next, files, lastNumber(first + next, this.log))
         next++
       }
       if (text !== '') await this.sink.write(text)

@@ -1,7 +1,7 @@
 import type { CallOptions, Query, Reply, RequestOptions } from '../operation.ts'
 import { newId } from '../ids.ts'
 import { repeat, withDefaults, type RetryOptions } from '../retry.ts'
-import { numberOf } from '../stream/chunk.ts'
+import { digitsOf } from '../stream/chunk.ts'
 import { resumeRun } from '../stream/resume-run.ts'
 import { createRunStream, type RunStream, type StreamOptions } from '../stream/run-stream.ts'
 import type { Transport } from '../transport.ts'
@@ -76,9 +76,9 @@ export function createRuns(transport: Transport, defaults: RetryOptions): Runs {
 
     stream(requestId, options = {}) {
       const { lastEventId = 0, issuer, sub } = options
-      const after = numberOf(lastEventId)
+      const after = digitsOf(lastEventId)
       if (after === undefined) throw new TypeError(`The event id "${lastEventId}" must end with a number.`)
-      const resume = (last: number, signal: AbortSignal) => {
+      const resume = (last: string, signal: AbortSignal) => {
         return resumeRun(transport, { requestId, after: last, owner: { issuer, sub }, signal })
       }
       return createRunStream({ requestId, after, resume }, withDefaults(options, defaults))

@@ -10,9 +10,9 @@ export type Chunk = Schema<'StreamChunk'> & {
 
 /** Reads the chunk of an event, whose id is `<request id>:<number>`. */
 export function toChunk({ id, data }: ServerSentEvent): Chunk {
-  const number = numberOf(id)
+  const digits = digitsOf(id)
   const chunk = parseJson(data)
-  if (isObject(chunk) && number !== undefined) return { ...(chunk as Schema<'StreamChunk'>), number }
+  if (isObject(chunk) && digits !== undefined) return { ...(chunk as Schema<'StreamChunk'>), number: Number(digits) }
   throw new AgentCoreError('An event of the stream cannot be read.', { status: 200, errorType: 'InvalidReply' })
 }
 
@@ -30,10 +30,9 @@ export function toProgress({ type, data }: ServerSentEvent): StepProgress | unde
   return progress && { ...progress, agent_step }
 }
 
-/** The number of an event id, or the number itself; undefined for any other text. */
-export function numberOf(id: string | number): number | undefined {
-  const digits = /(?:^|:)(\d{1,9})$/.exec(String(id))?.[1]
-  return digits === undefined ? undefined : Number(digits)
+/** The number of an event id, or the number itself, as its digits; undefined for any other text. */
+export function digitsOf(id: string | number): string | undefined {
+  return /(?:^|:)(\d{1,9})$/.exec(String(id))?.[1]
 }
 
 /** True for the last chunk of a stream: the run has ended, or waits for a decision. */
@@ -60,22 +59,29 @@ export function readFailureOf({ number, error }: Chunk, after: number): AgentCor
 export interface Position {
   /** Number of the last chunk that was accepted. */
   readonly number: number
-  /** Moves the position to a chunk. Returns false for a repeated chunk. Throws `AgentCoreError` if chunks are missing. */
-  accept(chunk: Chunk): boolean
+  /** The number as the event had it. A zero in front tells the last event from an event of a lost attempt. */
+  readonly digits: string
+  /** Moves the position to a chunk of an event. Returns false for a repeated chunk. Throws `AgentCoreError` if chunks are missing. */
+  accept(chunk: Chunk, id: string): boolean
 }
 
-export function createPosition(after: number): Position {
-  let last = after
+export function createPosition(after: string): Position {
+  let digits = after
+  let last = Number(after)
   return {
     get number() {
       return last
     },
-    accept({ number, agent_step: label }) {
+    get digits() {
+      return digits
+    },
+    accept({ number, agent_step: label }, id) {
       if (number > last + 1) throw networkError(`Event ${last + 1} of the stream is missing.`)
       // A rewinding chunk has the number of the last event that is still valid.
       const isRewind = label === 'retrying' && number <= last
       if (number <= last && !isRewind) return false
       last = number
+      digits = digitsOf(id) ?? String(number)
       return true
     },
   }

@@ -20,8 +20,10 @@ export interface RunStream extends AsyncIterable<Chunk> {
   readonly requestId: string
   /** Undefined before the first reply, if the session id was not chosen by the client. */
   readonly sessionId: string | undefined
-  /** Number of the last chunk: `runs.stream(requestId, { lastEventId: number })` resumes after this chunk. */
+  /** Number of the last chunk. */
   readonly number: number
+  /** The last chunk, for `runs.stream(requestId, { lastEventId })`, which resumes after this chunk. */
+  readonly lastEventId: string
   /** The text of the answer so far. */
   readonly output: string
 }
@@ -30,14 +32,14 @@ export interface RunStream extends AsyncIterable<Chunk> {
 export interface StreamSource {
   requestId: string
   sessionId?: string | undefined
-  /** Number of the last event that the reader has received, or 0. */
-  after: number
+  /** Number of the last event that the reader has received, as the event had it, or 0. */
+  after: string
   /** Sends the chat that starts the run; absent for an existing run. The same chat is sent again until the first event arrives. */
   start?: (signal: AbortSignal) => Promise<Response>
   /** Runs the calls of client tools, after which the run goes on. Absent: the stream ends with them. */
   answer?: (calls: Schema<'ClientToolCalls'>) => Promise<void>
   /** Requests the events after a number. */
-  resume: (after: number, signal: AbortSignal) => Promise<Response>
+  resume: (after: string, signal: AbortSignal) => Promise<Response>
 }
 
 /** A connection of this age counts as progress, even without events. A run may wait for hours for an approval. */
@@ -52,7 +54,7 @@ export function createRunStream(source: StreamSource, options: StreamOptions): R
 
   const open = async (connectionSignal: AbortSignal): Promise<Response> => {
     const isStart = source.start !== undefined && !hasStarted
-    const response = await (isStart ? source.start!(connectionSignal) : source.resume(position.number, connectionSignal))
+    const response = await (isStart ? source.start!(connectionSignal) : source.resume(position.digits, connectionSignal))
     sessionId = response.headers.get('session-id') ?? sessionId
     return response
   }
@@ -81,7 +83,7 @@ export function createRunStream(source: StreamSource, options: StreamOptions): R
           const chunk = toChunk(event)
           const readFailure = readFailureOf(chunk, position.number)
           if (readFailure) throw readFailure
-          if (!position.accept(chunk)) continue
+          if (!position.accept(chunk, event.id)) continue
           attempts.succeed()
           keep(chunk)
           if (isLast(chunk)) last = chunk
@@ -114,6 +116,9 @@ export function createRunStream(source: StreamSource, options: StreamOptions): R
     },
     get number() {
       return position.number
+    },
+    get lastEventId() {
+      return `${source.requestId}:${position.digits}`
     },
     get output() {
       return output

@@ -142,12 +142,14 @@ export async function follow(
 ): Promise<{ finish?: string; waits?: string }> {
   const { url, key, history } = caller
   let at = after
+  let id = `${requestId}:${at}`
+  const keepId = (last: string) => void (id = last)
   for (const until = Date.now() + patienceMs; Date.now() < until; await sleep(50 + random() * 100)) {
     const operation = await history.record(client, 'follow', { requestId, reader, after: at }, async () => {
-      const stream = await createClient(url, key).follow(requestId, at === 0 ? undefined : `${requestId}:${at}`)
+      const stream = await createClient(url, key).follow(requestId, at === 0 ? undefined : id)
       const answer = withDoubt(toAnswer<'follow'>(stream))
       if (stream.status === 204) return { ...answer, reply: { events: [] } }
-      return stream.status === 200 ? withEnd(answer, await readEvents(stream, { requestId, after: at })) : answer
+      return stream.status === 200 ? withEnd(answer, await readEvents(stream, { requestId, after: at }, undefined, keepId)) : answer
     })
     const { status, error, reply } = operation
     if (status === 204) return { finish: 'stop' }

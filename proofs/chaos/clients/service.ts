@@ -83,6 +83,7 @@ export async function readEvents(
   stream: OpenStream,
   { requestId, after }: { requestId: string; after: number },
   onFirst?: () => void,
+  onEvent?: (id: string) => void,
 ): Promise<{ events: SeenEvent[]; waits?: string }> {
   const events: SeenEvent[] = []
   let waits: string | undefined
@@ -93,6 +94,7 @@ export async function readEvents(
       events.push(seen)
       waits = waitOf(event.chunk)
       if (events.length === 1) onFirst?.()
+      onEvent?.(event.id)
     }
   } catch {
     // The client keeps the events so far.

@@ -163,9 +163,10 @@ export class EventLog {
 
   /**
    * Passes the events after number `after` to a reader until the last event, a fault, or the abort of `signal`. A reader that has received
-   * events of a lost attempt first gets a `retrying` event: the answer starts again from there. Events that have arrived are passed at once.
+   * events of a lost attempt first gets a `retrying` event: the answer starts again from there. `isValid`: no lost attempt had this event.
+   * Events that have arrived are passed at once.
    */
-  subscribe(after: number, signal: AbortSignal, receiver: LogReader): void {
+  subscribe(after: number, signal: AbortSignal, receiver: LogReader, isValid = false): void {
     let isBusy = false
     let isOver = false
     const finish = (failure?: unknown): void => {
@@ -191,7 +192,7 @@ export class EventLog {
         }
       }
     }
-    const reader = this.addReader(after, deliver)
+    const reader = this.addReader(after, deliver, isValid ? 0 : after)
     // A reader that is behind misses progress.
     reader.progress = receiver.progress && ((event) => void (isBusy || isOver || receiver.progress?.(event)))
     signal.addEventListener('abort', deliver)
@@ -218,8 +219,8 @@ export class EventLog {
     }
   }
 
-  private addReader(after: number, wake: () => void): Reader {
-    const reader: Reader = { at: after, began: after, mustRetry: false, wake }
+  private addReader(after: number, wake: () => void, began = after): Reader {
+    const reader: Reader = { at: after, began, mustRetry: false, wake }
     this.readers = this.readers.concat(reader)
     // The new reader may be the fastest reader, so that the run need not wait any longer.
     this.releaseWriter()
@@ -260,6 +261,11 @@ export class EventLog {
   private restartOf(after: number): number | undefined {
     if (this.restoredAt !== undefined && after > this.restoredAt) return this.restoredAt
     return this.isComplete && after > this.events.length ? 0 : undefined
+  }
+
+  /** True where a reader with the events up to number `after` starts again, as they may be of a lost attempt. */
+  restarts(after: number): boolean {
+    return this.restartOf(after) !== undefined
   }
 
   /** Characters that the fastest reader has not received yet. */

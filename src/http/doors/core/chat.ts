@@ -7,15 +7,7 @@ import { sendFailure } from '../../server/error-reply.ts'
 import { openChat, whenBusy, type ChatServices } from './open-chat.ts'
 import { outcomeOf } from '../../reader.ts'
 import { toWaitingFields, interruptReason } from '../../../runs/approvals/approval-view.ts'
-import {
-  lastEventHeader,
-  lastEventNumber,
-  nameRepeatedRequest,
-  sendRun,
-  toStream,
-  type Projection,
-  type RunStream,
-} from '../../send-run.ts'
+import { lastEventHeader, lastReceivedOf, nameRepeatedRequest, sendRun, toStream, type Projection, type RunStream } from '../../send-run.ts'
 import { eventStream, ClientToolAnswer, ChatBody, ChainAnswer, SteeredChat, ApprovalAnswer, BudgetAnswer } from '../../schemas/chat.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { toAnswerStep } from '../../../runs/log/outcome.ts'
@@ -185,9 +177,9 @@ ${chatErrors}`,
     async (request, reply) => {
       const steered = request.body.on_busy ? await whenBusy(services, request) : undefined
       if (steered) return reply.code(202).send(steered)
-      const after = lastEventNumber(request, request.id)
+      const received = lastReceivedOf(request, request.id)
       const opening = openChat(services, { request, reply, operation: 'chain_streaming' })
-      return sendRun(reply, opening, { after, render: () => streamChunks(request.id) })
+      return sendRun(reply, opening, { ...received, render: () => streamChunks(request.id) })
     },
   )
 }
@@ -196,6 +188,8 @@ ${chatErrors}`,
 export interface Chunk {
   /** Number of the event. */
   number: number
+  /** The number in the id of the event; default: as it is. */
+  id?: string | undefined
   token: string
   agent_step: string
   /** The name of the server-sent event, for clients that read it; others skip the event. Absent: a chunk of the log. */
@@ -239,8 +233,8 @@ class RunChunks implements Projection<Chunk> {
     }
   }
 
-  last(event: LastEvent, number: number, files: readonly AnswerFile[]): Chunk[] {
-    return [{ number, token: '', agent_step: 'answer', fields: { ...this.toFields(event), ...filesField(files) } }]
+  last(event: LastEvent, number: number, files: readonly AnswerFile[], id?: string): Chunk[] {
+    return [{ number, id, token: '', agent_step: 'answer', fields: { ...this.toFields(event), ...filesField(files) } }]
   }
 
   /** The number is the last one of the reader: progress has none, and `last-event-id` remains valid. */
@@ -273,8 +267,8 @@ export function streamChunks(requestId: string): RunStream {
   let label: string | undefined
   let tail = ''
 
-  return toStream(chunksOf(requestId), ({ number, token, agent_step: step, event, fields }) => {
-    if (fields) return `${event ? `event: ${event}\n` : ''}${head}${number}${data}${JSON.stringify(token)}${tailOf(step, fields)}`
+  return toStream(chunksOf(requestId), ({ number, id, token, agent_step: step, event, fields }) => {
+    if (fields) return `${event ? `event: ${event}\n` : ''}${head}${id ?? number}${data}${JSON.stringify(token)}${tailOf(step, fields)}`
     // Most tokens have the label of the token before.
     if (step !== label) {
       label = step

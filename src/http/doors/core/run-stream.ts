@@ -5,7 +5,7 @@ import { findReadable, keyOfShownRun, type NamedRunServices, OwnerQuery, runPara
 import { followNamed, type OpenChat, type ReaderServices } from '../../reader.ts'
 import { eventStream } from '../../schemas/chat.ts'
 import { replies, route } from '../../schemas/shared.ts'
-import { lastEventHeader, lastEventNumber, sendRun } from '../../send-run.ts'
+import { lastEventHeader, lastReceivedOf, sendRun } from '../../send-run.ts'
 import type { App } from '../../server/app.ts'
 import { streamChunks } from './chat.ts'
 
@@ -33,12 +33,12 @@ ${whereId} ${whose} A run that failed before its first event is answered with it
     },
     async (request, reply) => {
       const key = await keyOfShownRun(services, request)
-      const after = lastEventNumber(request, key.requestId)
+      const received = lastReceivedOf(request, key.requestId)
       const follow = async (): Promise<OpenChat> => {
         await findReadable(runStore, key)
         return followNamed(services, { request, reply }, key)
       }
-      return sendRun(reply, { chat: follow() }, { after, render: () => streamChunks(key.requestId) })
+      return sendRun(reply, { chat: follow() }, { ...received, render: () => streamChunks(key.requestId) })
     },
   )
 }

@@ -6,7 +6,7 @@ import type { RunKey } from '../../../runs/run.ts'
 import { endRun, findReadable, noRun, ownRunKey } from '../../named-runs.ts'
 import { followRun, type Exchange } from '../../reader.ts'
 import { Id, maxListed, maybe, object } from '../../schemas/shared.ts'
-import { lastEventHeader, lastEventNumber } from '../../send-run.ts'
+import { lastEventHeader, lastReceivedOf } from '../../send-run.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { findThread, isOfThread, threadIdOf } from './branches.ts'
@@ -94,7 +94,7 @@ function joinRoutes(app: App, services: RunServices): void {
     const modes = modesOf(sent ?? joinModes, ['query', 'stream_mode'])
     // `-1` is the word of clients for the start.
     const isWhole = exchange.request.headers['last-event-id'] === '-1'
-    const after = isWhole ? 0 : lastEventNumber(exchange.request, params.run_id)
+    const after = isWhole ? 0 : lastReceivedOf(exchange.request, params.run_id).after
     return sendThreadRun(services, exchange.reply, await follow(exchange, params, after), modes)
   }
   const exposeHeadRoute = false
