@@ -273,6 +273,15 @@ test('stream: an interruption ends the stream, or is followed by the rest once t
   assert.deepEqual(going.sent(), [started, `${resumed} r1:2`])
 })
 
+test('stream: the last event of a log is named as the service has named it', async (t) => {
+  const first = events([event(1, 'a'), last(2, 'approval_required').replace('r1:2', 'r1:02')])
+  const { client, sent } = await start(t, [first, events([event(3, 'b'), last(4).replace('r1:4', 'r1:04')]), status(204)])
+  const stream = client.stream(question, { ...ids, throughApprovals: true })
+  assert.deepEqual(await read(stream), ['1 a', '2 approval_required', '3 b', '4 stop'])
+  assert.deepEqual(await read(client.runs.stream('r1', stream)), [])
+  assert.deepEqual(sent(), [started, `${resumed} r1:02`, `${resumed} r1:04`])
+})
+
 test('stream: what is no event stream of the service is an error', async (t) => {
   const html: ScriptedReply = (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')
   const { client } = await start(t, [html, events(['id: r1:1\ndata: nonsense\n\n']), events([event(1, '').replace('r1:1', 'r1')])])
