@@ -274,7 +274,9 @@ test('stream: an interruption ends the stream, or is followed by the rest once t
 })
 
 test('stream: the last event of a log is named as the service has named it', async (t) => {
-  const first = events([event(1, 'a'), last(2, 'approval_required').replace('r1:2', 'r1:02')])
+  const approval_required = { request_id: 'r1', calls: [] }
+  const interruption = event(2, '', { finish_reason: 'approval_required', approval_required }).replace('r1:2', 'r1:02')
+  const first = events([event(1, 'a'), interruption])
   const { client, sent } = await start(t, [first, events([event(3, 'b'), last(4).replace('r1:4', 'r1:04')]), status(204)])
   const stream = client.stream(question, { ...ids, throughApprovals: true })
   assert.deepEqual(await read(stream), ['1 a', '2 approval_required', '3 b', '4 stop'])
