@@ -44,13 +44,19 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   try {
     await program.parseAsync([...args], { from: 'user' })
     return 0
-  } catch (error) {
+  } catch (thrown) {
+    const error = causeOf(thrown)
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     const isExpected = error instanceof CommandFailure
     const lines = isExpected ? error.lines : [messageWithCause(error)]
     for (const line of lines) terminal.stderr.write(`${withOwnCommand(line, terminal.command)}\n`)
     return isExpected ? error.code : 1
   }
+}
+
+/** What ended the command, where its clean-up failed as well. */
+function causeOf(thrown: unknown): unknown {
+  return thrown instanceof SuppressedError ? causeOf(thrown.suppressed) : thrown
 }
 
 async function readVersion(): Promise<string> {
