@@ -33,3 +33,5 @@ const code = await runCommand(process.argv.slice(2), {
   stopping: stopping.signal,
 })
 process.exitCode = code
+// Whatever a command that has ended left behind, such as a wait for the database: an orchestrator waits for the exit of a failed start.
+setTimeout(() => process.exit(), 10_000).unref()

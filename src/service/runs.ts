@@ -114,6 +114,11 @@ export function openRuns(stack: AsyncDisposableStack, options: RunsOptions) {
     return { kind: 'done' }
   })
   const drain = (ms: number) => (stopWork(), runs.drain(ms))
+  // A start that fails, often for want of the database, has executed runs of earlier processes, which others are to take over.
+  stack.defer(() => {
+    database.postgres?.shortenRetries()
+    return drain(0)
+  })
   const endLostExecutions = (graceMs: number) =>
     executions.endLost({
       holder,
