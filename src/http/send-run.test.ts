@@ -119,6 +119,9 @@ test('a client with as many events of a lost attempt as the log has starts again
   assert.deepEqual(await request({ log }, 'r1:2'), [200, ...whole])
   assert.deepEqual(await request({ log }, 'r1:02'), [204])
   assert.deepEqual(await request({ log: new EventLog({ events: [text('a'), stop] }) }, 'r1:2'), [204])
+  // The end of an attempt that failed, behind which the run went on with other events.
+  assert.deepEqual(await request({ log }, 'r1:01'), [200, ...whole])
+  assert.deepEqual(await request({ log }, 'r1:03'), [200, ...whole])
 })
 
 test('a client of an interrupted run waits behind the interruption, but not behind as many events of a lost attempt', async () => {

@@ -44,7 +44,7 @@ export async function sendRun(
       reply.raw.write(opening)
     }
     // The events of a lost attempt may be as many as those of the log.
-    const isOfLog = isLastOfLog !== false || !log.restarts(after)
+    const isOfLog = isLastOfLog === undefined || isKnown(log, { after, isLastOfLog }) || !log.restarts(after)
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
     if (isOfLog && hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
@@ -78,6 +78,11 @@ export async function sendFailedStream(reply: FastifyReply, error: unknown, stre
   startInTime(reply).begin()
   await sendEvents(reply.raw, [toFailedText(error, 0, stream)], reply.server.streamKeepAliveMs)
   return reply
+}
+
+/** True where the client has the last event of this log, or an interruption before. A failed run may have gone on with other events since its end. */
+function isKnown({ events }: EventLog, { after, isLastOfLog }: Pick<StreamReader, 'after' | 'isLastOfLog'>): boolean {
+  return isLastOfLog === true && isLastEvent(events.at(after - 1))
 }
 
 /** Whether the run has ended and the client has received its last event. */
@@ -132,7 +137,7 @@ export function lastReceivedOf({ headers: { 'last-event-id': id } }: FastifyRequ
   if (id === undefined || id === '') return { after: 0, isLastOfLog: false }
   const number = String(id).startsWith(`${requestId}:`) ? String(id).slice(requestId.length + 1) : ''
   if (!/^\d{1,9}$/.test(number)) throw invalid(['header', 'last-event-id'], `must be ${requestId}:<number>`)
-  return { after: Number(number), isLastOfLog: number.startsWith('0') }
+  return { after: Number(number), isLastOfLog: /^0[1-9]/.test(number) }
 }
 
 /**
@@ -254,8 +259,8 @@ export interface TextSink {
  * after a failure of the sink or the projection.
  */
 export function sendLog(log: EventLog, reader: StreamReader, sink: TextSink): Promise<void> {
-  const { after, isLastOfLog, disconnected } = reader
-  return new Promise((resolve) => log.subscribe(after, disconnected, new LogSender(log, reader, sink, resolve), isLastOfLog))
+  const { after, disconnected } = reader
+  return new Promise((resolve) => log.subscribe(after, disconnected, new LogSender(log, reader, sink, resolve), isKnown(log, reader)))
 }
 
 class LogSender implements LogReader {
