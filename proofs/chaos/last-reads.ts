@@ -29,8 +29,9 @@ export async function settle(query: Query): Promise<number> {
 }
 
 /** Reads every session, run and stream of the history once more, as operations of their callers. */
-export async function readAll(load: Load, callers: ReadonlyMap<string, Caller>): Promise<void> {
+export async function readAll(load: Load, allCallers: readonly Caller[]): Promise<void> {
   const { history } = load.caller
+  const callers = new Map(allCallers.map((caller) => [caller.name, caller]))
   const chats = ofKind(history.operations, 'chat').map(({ args }) => args)
   const requests = new Map(chats.map((chat) => [chat.requestId, chat]))
   const sessions = new Map(chats.map((chat) => [chat.session, chat]))

@@ -5,7 +5,7 @@ import { startBalancer } from './balancer.ts'
 import { check } from './checker/check.ts'
 import { findDisturbed } from './checker/disturbed.ts'
 import { checkLedger } from './ledger-checks.ts'
-import { concurrencyLimits, runClients } from './clients/start.ts'
+import { concurrencyLimits, createCallers, runClients } from './clients/start.ts'
 import { makeFaults, roll } from './faults.ts'
 import { History } from './history/history.ts'
 import { ofKind } from './history/operations.ts'
@@ -47,15 +47,19 @@ try {
   const administrator = { name: 'admin', url: balancer.url, key, history }
   const targets = replicas.map((replica) => ({ url: `http://127.0.0.1:${replica.port}`, name: () => replica.process }))
   const { callbackUrl } = outside
+  const callers = await createCallers(administrator)
   const until = Date.now() + seconds * 1000
   const msLeft = () => until - Date.now()
-  const running = runClients({ count: clients, administrator, callbackUrl, targets, randomOf, isActive: () => isLoad, msLeft })
+  const running = runClients({ count: clients, administrator, callers, callbackUrl, targets, randomOf, isActive: () => isLoad, msLeft })
   const scene = { ...service, outside, random: randomOf('faults'), history, violations }
   const faults = await (from ? upgrade(scene, until, isRolling) : isRolling ? roll(scene, until) : makeFaults(scene, until))
   isLoad = false
-  const callers = await running
+  await running
   const settledMs = await settle(service.query)
-  await readAll({ caller: administrator, callbackUrl, isActive: () => true, msLeft: () => 0, random: randomOf('last') }, callers)
+  await readAll({ caller: administrator, callbackUrl, isActive: () => true, msLeft: () => 0, random: randomOf('last') }, [
+    administrator,
+    ...Object.values(callers),
+  ])
   violations.push(...(await checkStore(service.query, count)), ...outside.violations)
   for (const replica of replicas) if (replica.crashes > 0) violations.push(`${replica.name} exited unexpectedly ${replica.crashes} times`)
   const overrides = ofKind(history.operations, 'override').map(({ args }) => args)

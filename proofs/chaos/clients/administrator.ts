@@ -22,7 +22,7 @@ export async function configure(client: string, { caller, random, isActive }: Lo
     const read = await readConfiguration(caller, client)
     if (read.reply && random() < 0.5) {
       const ifMatch = earlier !== undefined && random() < 0.3 ? earlier : read.reply.version
-      const values = [`${client} ${n}`, ...(random() < 0.3 ? [`${client} ${n} at once`] : [])]
+      const values = [`${client} ${n}`, ...(random() < 0.5 ? [`${client} ${n} at once`] : [])]
       await Promise.all(values.map((value) => write(value, ifMatch)))
     }
     earlier = read.reply?.version ?? earlier

@@ -7,7 +7,7 @@ import { rush } from './rusher.ts'
 import { schedule } from './scheduler.ts'
 import { steer } from './steerer.ts'
 import { talk } from './talker.ts'
-import { send, untilKnown, type Caller, type Load } from './service.ts'
+import { send, type Caller, type Load } from './service.ts'
 
 const chatting = ['chat', 'sessions.read', 'runs.read']
 
@@ -25,9 +25,23 @@ const crowd = 3
 /** Number of crowds in shared sessions. */
 const groups = 2
 
+/** A caller with its own key for each part of the interface. */
+type Callers = Record<(typeof callerRoles)[number][0], Caller>
+
+const callerRoles = [
+  ['viewer', 'viewer'],
+  ['narrow', 'narrow'],
+  ['rememberer', 'user'],
+  ['spender', 'spender'],
+  ['pauser', 'pauser'],
+  ['scheduler', 'user'],
+  ['steerer', 'user'],
+] as const
+
 export interface ClientsOptions {
   count: number
   administrator: Caller
+  callers: Callers
   callbackUrl: string
   targets: readonly Target[]
   /** Independent random numbers for each client. */
@@ -36,26 +50,18 @@ export interface ClientsOptions {
   msLeft(): number
 }
 
-/** Runs all clients until `isActive` is false: `count` talkers, and a few for each other part of the interface. Resolves with the callers by name. */
+/** Runs all clients until `isActive` is false: `count` talkers, and a few for each other part of the interface. */
 export async function runClients({
   count,
   administrator,
+  callers: { viewer, narrow, rememberer, spender, pauser, scheduler, steerer },
   callbackUrl,
   targets,
   randomOf,
   isActive,
   msLeft,
-}: ClientsOptions): Promise<Map<string, Caller>> {
+}: ClientsOptions): Promise<void> {
   const loadOf = (client: string, caller = administrator): Load => ({ caller, callbackUrl, isActive, msLeft, random: randomOf(client) })
-  const [viewer, narrow, user, spender, pauser, scheduler, steerer] = await Promise.all([
-    createCaller(administrator, 'viewer', 'viewer'),
-    createCaller(administrator, 'narrow', 'narrow'),
-    createCaller(administrator, 'rememberer', 'user'),
-    createCaller(administrator, 'spender', 'spender'),
-    createCaller(administrator, 'pauser', 'pauser'),
-    createCaller(administrator, 'scheduler', 'user'),
-    createCaller(administrator, 'steerer', 'user'),
-  ])
   const clients: Client[] = [
     ...named('c', count, (client) => talk(client, loadOf(client))),
     ...named('configurer', 2, (client) => configure(client, loadOf(client))),
@@ -64,7 +70,7 @@ export async function runClients({
     ...named('rusher', groups * crowd, (client, index) => rush(client, index % groups, loadOf(client))),
     ...named('revoker', 1, (client) => revoke(client, loadOf(client), targets)),
     ...named('viewer', 1, (client) => exceedRate(client, loadOf(client, viewer), access.rate_limits.viewer.requests_per_minute)),
-    ...named('rememberer', 1, (client) => remember(client, loadOf(client, user))),
+    ...named('rememberer', 1, (client) => remember(client, loadOf(client, rememberer))),
     ...named('spender', crowd, (client) => spend(client, loadOf(client, spender))),
     ...named('pauser', crowd, (client) => pause(client, loadOf(client, pauser), administrator)),
     ...named('scheduler', 2, (client) => schedule(client, loadOf(client, scheduler))),
@@ -72,7 +78,6 @@ export async function runClients({
     ...named('raiser', 1, (client) => raiseLimits(client, loadOf(client))),
   ]
   await Promise.all(clients.map(([name, work]) => work(name)))
-  return new Map([administrator, viewer, narrow, user, spender, pauser, scheduler, steerer].map((caller) => [caller.name, caller]))
 }
 
 type Client = [name: string, work: (client: string) => Promise<void>]
@@ -81,16 +86,19 @@ function named(name: string, count: number, work: (client: string, index: number
   return Array.from({ length: count }, (_, index) => [`${name}${index + 1}`, (client) => work(client, index)])
 }
 
-/** Faults may begin before the callers are made. */
+/** Makes the keys of the callers, before the first fault: a caller that waits for its key would shorten the load of all. */
+export async function createCallers(administrator: Caller): Promise<Callers> {
+  const callers = await Promise.all(callerRoles.map(async ([name, role]) => [name, await createCaller(administrator, name, role)] as const))
+  return Object.fromEntries(callers) as Callers
+}
+
 async function createCaller(administrator: Caller, name: string, role: string): Promise<Caller> {
   let key = ''
   const request = { method: 'POST', path: '/core/v1/keys', body: { sub: name, roles: [role] } }
-  const { reply } = await untilKnown({ random: Math.random }, () =>
-    send(administrator, ['setup', 'create key', { caller: name }], request, (body) => {
-      key = body.key
-      return { key: body.jti }
-    }),
-  )
+  const { reply } = await send(administrator, ['setup', 'create key', { caller: name }], request, (body) => {
+    key = body.key
+    return { key: body.jti }
+  })
   if (!reply) throw new Error(`The key of ${name} could not be created.`)
   return { ...administrator, name, key }
 }
