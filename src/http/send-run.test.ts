@@ -13,6 +13,7 @@ import { lastReceivedOf, sendLog, sendRun } from './send-run.ts'
 import { EventResponse } from './server/sse.ts'
 
 const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
+const stop: LoggedEvent = { type: 'end', reason: 'stop', usage: [], thoughts: [] }
 const fault = toFailedEnd(new ServiceError('overloaded', 'The service is stopping.'))
 
 /** `<id> <token or finish reason>` of each chunk. */
@@ -23,10 +24,11 @@ function linesOf(text: string): string[] {
   })
 }
 
-/** Reads a log after a number. */
-async function read(log: EventLog, after: number): Promise<string[]> {
+/** Reads a log after a number of its client, or of the service itself. */
+async function read(log: EventLog, after: number, isOwn = false): Promise<string[]> {
   const lines: string[] = []
-  const reader = { stream: streamChunks('r1'), after, disconnected: new AbortController().signal, toFiles: async () => [] }
+  const disconnected = new AbortController().signal
+  const reader = { stream: streamChunks('r1'), after, isLastOfLog: isOwn ? undefined : false, disconnected, toFiles: async () => [] }
   const write = (text: string) => {
     lines.push(...linesOf(text))
     return undefined
@@ -59,6 +61,13 @@ test('a reader whose events were revoked gets a failure of reading with the numb
   const log = new EventLog({ events: [text('a')], restoredAt: 1 })
   log.fail(fault)
   assert.deepEqual(await read(log, 3), ['r1:1 retrying', 'r1:1 error'])
+})
+
+test('a number that the service knows is of no lost attempt', async () => {
+  const interrupt: LoggedEvent = { type: 'interrupt', calls: [], usage: [], thoughts: [] }
+  const log = new EventLog({ events: [text('a'), interrupt, text('b'), stop], restoredAt: 0 })
+  assert.deepEqual(await read(log, 2, true), ['r1:3 b', 'r1:04 stop'])
+  assert.deepEqual(await read(log, 2), ['r1:0 retrying', 'r1:1 a', 'r1:2 answer', 'r1:3 b', 'r1:04 stop'])
 })
 
 test('the end of a run that failed is an event with a number', async () => {
@@ -109,8 +118,6 @@ async function request(run: Pick<OpenRun, 'log' | 'whenResumed'>, id: string): P
   await app.close()
   return [reply.statusCode, ...linesOf(reply.body)]
 }
-
-const stop: LoggedEvent = { type: 'end', reason: 'stop', usage: [], thoughts: [] }
 
 test('a client with as many events of a lost attempt as the log has starts again; a client with the last event of the log does not', async () => {
   const log = new EventLog({ events: [text('a'), stop], restoredAt: 0 })

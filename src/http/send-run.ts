@@ -15,8 +15,8 @@ import type { EndEvent, LastEvent, LoggedEvent } from '../runs/run.ts'
 interface RunReader {
   /** Number of the last event that the client has received. 0: none. */
   after: number
-  /** See `LastReceived`. Default: the protocol knows by other means that the number is of this log. */
-  isLastOfLog?: boolean
+  /** See `LastReceived`. Default: the service knows by other means that the number is of this log. */
+  isLastOfLog?: boolean | undefined
   /** Begins the stream of a run. `hasSchema`: see `OpenRun`. */
   render(hasSchema: boolean): RunStream
   /** True for protocols whose clients read the failure of a run from the stream alone. */
@@ -44,7 +44,7 @@ export async function sendRun(
       reply.raw.write(opening)
     }
     // The events of a lost attempt may be as many as those of the log.
-    const isOfLog = isLastOfLog === undefined || isKnown(log, { after, isLastOfLog }) || !log.restarts(after)
+    const isOfLog = startOf(log, { after, isLastOfLog }) === after
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
     if (isOfLog && hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
@@ -80,9 +80,14 @@ export async function sendFailedStream(reply: FastifyReply, error: unknown, stre
   return reply
 }
 
-/** True where the client has the last event of this log, or an interruption before. A failed run may have gone on with other events since its end. */
-function isKnown({ events }: EventLog, { after, isLastOfLog }: Pick<StreamReader, 'after' | 'isLastOfLog'>): boolean {
-  return isLastOfLog === true && isLastEvent(events.at(after - 1))
+/** Number after which a client is sent events: of its last event, or an earlier one where it may have events of a lost attempt. */
+export function startOf(log: EventLog, reader: Pick<RunReader, 'after' | 'isLastOfLog'>): number {
+  return isKnown(log, reader) ? reader.after : log.startOf(reader.after)
+}
+
+/** True where no lost attempt had the client's last event. A failed run may have gone on with other events since its end. */
+function isKnown({ events }: EventLog, { after, isLastOfLog }: Pick<RunReader, 'after' | 'isLastOfLog'>): boolean {
+  return isLastOfLog === undefined || (isLastOfLog && isLastEvent(events.at(after - 1)))
 }
 
 /** Whether the run has ended and the client has received its last event. */

@@ -233,6 +233,13 @@ test('a run lost after an interruption continues from there, and readers with la
   assert.deepEqual(await ahead, ['2: retrying', '3: b', '4: end'])
 })
 
+test('a reader behind an interruption that the service knows goes on there, though events before it were made again', async () => {
+  const log = new EventLog({ events: [text('a'), interrupt, text('b'), end], restoredAt: 0 })
+  const lines: string[] = []
+  for await (const batch of log.follow(2, open(), { isValid: true })) lines.push(lineOf(batch))
+  assert.deepEqual(lines, ['3: b end'])
+})
+
 test('after a rewind, readers with later events get retrying once, and all readers continue from there', async () => {
   const log = logOf(text('a'), text('b'), text('c'))
   const current = read(log)

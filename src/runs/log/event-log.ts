@@ -192,7 +192,7 @@ export class EventLog {
         }
       }
     }
-    const reader = this.addReader(after, deliver, isValid ? 0 : after)
+    const reader = this.addReader(after, deliver, isValid)
     // A reader that is behind misses progress.
     reader.progress = receiver.progress && ((event) => void (isBusy || isOver || receiver.progress?.(event)))
     signal.addEventListener('abort', deliver)
@@ -200,10 +200,14 @@ export class EventLog {
   }
 
   /** Yields what `subscribe` passes to a reader, for readers that decide themselves when to read on. `progress`: see `LogReader`. */
-  async *follow(after: number, signal: AbortSignal, progress?: LogReader['progress']): AsyncGenerator<EventBatch, void> {
+  async *follow(
+    after: number,
+    signal: AbortSignal,
+    { progress, isValid = false }: { progress?: LogReader['progress']; isValid?: boolean } = {},
+  ): AsyncGenerator<EventBatch, void> {
     let wake: (() => void) | undefined
     const onChange = () => wake?.()
-    const reader = this.addReader(after, onChange)
+    const reader = this.addReader(after, onChange, isValid)
     reader.progress = progress
     signal.addEventListener('abort', onChange)
     try {
@@ -219,8 +223,8 @@ export class EventLog {
     }
   }
 
-  private addReader(after: number, wake: () => void, began = after): Reader {
-    const reader: Reader = { at: after, began, mustRetry: false, wake }
+  private addReader(after: number, wake: () => void, isValid: boolean): Reader {
+    const reader: Reader = { at: after, began: isValid ? 0 : after, mustRetry: false, wake }
     this.readers = this.readers.concat(reader)
     // The new reader may be the fastest reader, so that the run need not wait any longer.
     this.releaseWriter()
@@ -234,13 +238,13 @@ export class EventLog {
 
   /** The events that a reader gets next; undefined for none. */
   private nextBatch(reader: Reader): EventBatch | undefined {
-    const restartAt = this.restartOf(reader.began)
-    if (restartAt !== undefined) {
+    const start = this.startOf(reader.began)
+    if (start !== reader.began) {
       reachState('reader-restarted')
       // Later numbers belong to the current attempt, so the reader restarts only once.
-      reader.began = reader.at = restartAt
+      reader.began = reader.at = start
       reader.mustRetry = false
-      return { first: restartAt, events: [{ type: 'retrying' }] }
+      return { first: start, events: [{ type: 'retrying' }] }
     }
     if (reader.mustRetry) {
       reachState('reader-rewound')
@@ -255,17 +259,12 @@ export class EventLog {
   }
 
   /**
-   * Number after which a reader starts again when `after` is not a number of the current attempt: `restoredAt`, or 0 when the log has ended
-   * before `after`. Undefined for a valid number.
+   * Number after which a reader with the events up to number `after` gets events, where these may be of a lost attempt: `after` for a number of the
+   * current attempt, otherwise `restoredAt`, or 0 when the log has ended before `after`.
    */
-  private restartOf(after: number): number | undefined {
+  startOf(after: number): number {
     if (this.restoredAt !== undefined && after > this.restoredAt) return this.restoredAt
-    return this.isComplete && after > this.events.length ? 0 : undefined
-  }
-
-  /** True where a reader with the events up to number `after` starts again, as they may be of a lost attempt. */
-  restarts(after: number): boolean {
-    return this.restartOf(after) !== undefined
+    return this.isComplete && after > this.events.length ? 0 : after
   }
 
   /** Characters that the fastest reader has not received yet. */

@@ -151,7 +151,7 @@ async function resumedRun(run: OpenRun, open: Subscription['open'], disconnected
 /** Yields the updates behind the event number `after`, and returns the number of the last event. */
 async function* updatesOf({ log }: OpenRun, projection: TaskProjection, after: number, disconnected: AbortSignal): Updates<number> {
   let received = after
-  for await (const { first, events } of log.follow(after, disconnected)) {
+  for await (const { first, events } of log.follow(after, disconnected, { isValid: true })) {
     for (const event of withJoinedTexts(events)) yield* projection.take(event)
     received = first + events.length - 1
   }
