@@ -162,6 +162,8 @@ test('LangGraph: wait, background runs, join and the list of runs', async (t) =>
   const rest = await read(client.runs.joinStream(threadId, run.run_id, { lastEventId: first.id! }))
   assert.deepEqual(last(rest).messages, joined.messages)
   assert.ok(rest.filter(({ event }) => event === 'messages').length < whole.filter(({ event }) => event === 'messages').length)
+  const behind = await read(client.runs.joinStream(threadId, run.run_id, { lastEventId: whole.at(-1)!.id! }))
+  assert.deepEqual([behind.length, last(behind).messages], [2, joined.messages], 'a client that has all events gets the values')
 
   const stateless = (await client.runs.wait(null, 'agent', { input: human('3?') })) as unknown as Values
   assert.deepEqual(shape(stateless.messages), ['human: 3?', 'ai: Three.'])

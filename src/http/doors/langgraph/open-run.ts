@@ -26,6 +26,8 @@ export interface ThreadRun {
   requestId: string
   /** Number of the last event that the client has. */
   after: number
+  /** See `LastReceived`. */
+  isLastOfLog?: boolean
   /** True for a run that the client has ended: the end is no error. */
   isQuiet?: boolean
 }

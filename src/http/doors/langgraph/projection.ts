@@ -36,21 +36,27 @@ interface ProjectionOptions {
 
 /** A run as the stream of LangGraph's Agent Server, in the modes that the client asks for. */
 export class LangGraphProjection implements Projection<StreamEvent> {
-  readonly opening: readonly StreamEvent[]
   private readonly options: ProjectionOptions
   private readonly run: RunMessages
   private readonly plan = new PlanProgress()
+  /** What the run waits for, as a part of the values. */
+  private waiting: object = {}
   /** Ids of messages that `messages/metadata` has described. */
   private readonly describedIds = new Set<string>()
 
   constructor(options: ProjectionOptions) {
-    const { requestId, threadId, base } = options
     this.options = options
-    this.run = new RunMessages(requestId, new Set(base.map(({ id }) => id)))
-    this.opening = [{ event: 'metadata', data: { run_id: requestId, thread_id: threadId, attempt: 1 } }, ...this.values()]
+    this.run = new RunMessages(options.requestId, new Set(options.base.map(({ id }) => id)))
+  }
+
+  /** The values have the messages of the events that were taken before. */
+  get opening(): readonly StreamEvent[] {
+    const { requestId, threadId } = this.options
+    return [{ event: 'metadata', data: { run_id: requestId, thread_id: threadId, attempt: 1 } }, ...this.values()]
   }
 
   take(event: LoggedEvent, number: number): readonly StreamEvent[] {
+    this.waiting = {}
     const custom = event.type === 'text' && event.label === 'reasoning' ? [{ type: 'reasoning', text: event.text }] : []
     const plan = this.plan.take(event) ? [{ type: 'plan', steps: this.plan.steps }] : []
     const change = this.run.take(event)
@@ -59,11 +65,11 @@ export class LangGraphProjection implements Projection<StreamEvent> {
     return this.numbered([...events, ...(isStep ? this.values() : [])], number)
   }
 
-  last(event: LastEvent, number: number, files: readonly AnswerFile[]): readonly StreamEvent[] {
+  last(event: LastEvent, number: number, files: readonly AnswerFile[], id?: string): readonly StreamEvent[] {
     const events = this.toEvents(this.run.last(event, files))
-    if (event.type === 'end') return this.numbered([...events, ...this.toEnd(event)], number)
-    const interrupts = { __interrupt__: toInterrupts(event.calls) }
-    return this.numbered([...events, ...this.inMode('updates', interrupts), ...this.values(interrupts)], number)
+    if (event.type === 'end') return this.numbered([...events, ...this.toEnd(event)], id ?? number)
+    this.waiting = { __interrupt__: toInterrupts(event.calls) }
+    return this.numbered([...events, ...this.inMode('updates', this.waiting), ...this.values()], id ?? number)
   }
 
   progress({ step, report }: ProgressEvent): readonly StreamEvent[] {
@@ -79,7 +85,7 @@ export class LangGraphProjection implements Projection<StreamEvent> {
     return error && !this.options.isQuiet ? [{ event: 'error', data: toErrorData(error) }] : this.values()
   }
 
-  private numbered(events: StreamEvent[], number: number): StreamEvent[] {
+  private numbered(events: StreamEvent[], number: number | string): StreamEvent[] {
     const last = events.at(-1)
     if (last) last.id = `${this.options.requestId}:${number}`
     return events
@@ -89,9 +95,9 @@ export class LangGraphProjection implements Projection<StreamEvent> {
     return this.options.modes.has(mode) ? data.map((part) => ({ event: mode, data: part })) : []
   }
 
-  private values(extra: object = {}): StreamEvent[] {
+  private values(): StreamEvent[] {
     return this.options.modes.has('values')
-      ? this.inMode('values', { messages: [...this.options.base, ...this.run.messages], ...extra })
+      ? this.inMode('values', { messages: [...this.options.base, ...this.run.messages], ...this.waiting })
       : []
   }
 

@@ -2,11 +2,12 @@ import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo, type Principal } from '../../../access/permissions.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
+import { isLastEvent } from '../../../runs/log/event-log.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
 import type { LastEvent } from '../../../runs/run.ts'
 import { type Exchange, type OpenChat, outcomeOf } from '../../reader.ts'
 import { ownRunKey, findReadable } from '../../named-runs.ts'
-import { sendRun, toStream } from '../../send-run.ts'
+import { sendRun, startOf, toStream } from '../../send-run.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { doorRoute, prefix } from './errors.ts'
@@ -41,7 +42,6 @@ export const streamReply = {
       'Server-sent events: `metadata`, then an event named after the mode for each step (`messages` for `messages-tuple`), and `error` for a run that fails. The `id` is of the run and its event, for `last-event-id`.',
     content: { 'text/event-stream': { schema: Type.Unknown() } },
   },
-  204: Type.Null({ description: 'The run has ended and `last-event-id` is its last event.' }),
 }
 
 /** The answer to a client that waits, in the OpenAPI document. */
@@ -134,7 +134,7 @@ async function baseOf({ sessionStore }: RunServices, { run }: OpenChat, principa
 export async function sendThreadRun(
   services: RunServices,
   reply: FastifyReply,
-  { chat: opening, threadId, requestId, after, isQuiet }: ThreadRun,
+  { chat: opening, threadId, requestId, after, isLastOfLog, isQuiet }: ThreadRun,
   modes: ReadonlySet<StreamMode>,
 ): Promise<FastifyReply> {
   const principal = principalOf(reply.request)
@@ -143,10 +143,16 @@ export async function sendThreadRun(
   const prepare = async (): Promise<OpenChat> => {
     const chat = await opening
     projection = new LangGraphProjection({ ...options, base: await baseOf(services, chat, principal) })
-    for (const [index, event] of chat.run.log.events.slice(0, after).entries()) projection.take(event, index + 1)
+    const { log } = chat.run
+    const received = log.events.slice(0, startOf(log, { after, isLastOfLog }))
+    for (const [index, event] of received.entries()) {
+      const isLast = log.isComplete && index === log.events.length - 1
+      if (isLast && isLastEvent(event)) projection.last(event, index + 1, event.files ? await chat.toFiles(event.files) : [])
+      else projection.take(event, index + 1)
+    }
     return chat
   }
-  return sendRun(reply, { chat: prepare() }, { after, render: () => toStream(projection, frameEvent), failsInStream: true })
+  return sendRun(reply, { chat: prepare() }, { after, isLastOfLog, render: () => toStream(projection, frameEvent), failsInStream: true })
 }
 
 /** The state of a thread when the run has ended, or waits. */

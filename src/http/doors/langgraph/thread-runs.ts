@@ -84,18 +84,22 @@ const JoinQuery = Type.Object({
 })
 
 function joinRoutes(app: App, services: RunServices): void {
-  const follow = async (exchange: Exchange, params: { thread_id?: string; run_id: string }, after: number): Promise<ThreadRun> => {
+  const follow = async (
+    exchange: Exchange,
+    params: { thread_id?: string; run_id: string },
+    received: Pick<ThreadRun, 'after' | 'isLastOfLog'>,
+  ): Promise<ThreadRun> => {
     const { requestId, sessionId, tenant, owner } = await findRun(services, exchange.request, params)
     const threadId = params.thread_id ?? threadIdOf(sessionId)
     nameRun(exchange.reply, threadId, requestId)
-    return { chat: followRun(services, exchange, { tenant, owner, requestId }), threadId, requestId, after }
+    return { chat: followRun(services, exchange, { tenant, owner, requestId }), threadId, requestId, ...received }
   }
   const streamed = async (exchange: Exchange, params: { thread_id?: string; run_id: string }, sent: unknown) => {
     const modes = modesOf(sent ?? joinModes, ['query', 'stream_mode'])
     // `-1` is the word of clients for the start.
     const isWhole = exchange.request.headers['last-event-id'] === '-1'
-    const after = isWhole ? 0 : lastReceivedOf(exchange.request, params.run_id).after
-    return sendThreadRun(services, exchange.reply, await follow(exchange, params, after), modes)
+    const received = isWhole ? { after: 0 } : lastReceivedOf(exchange.request, params.run_id)
+    return sendThreadRun(services, exchange.reply, await follow(exchange, params, received), modes)
   }
   const exposeHeadRoute = false
   const headers = Type.Object(lastEventHeader)
@@ -115,7 +119,7 @@ function joinRoutes(app: App, services: RunServices): void {
       ),
       exposeHeadRoute,
     },
-    async (request, reply) => valuesOf(services, await follow({ request, reply }, request.params, 0), principalOf(request)),
+    async (request, reply) => valuesOf(services, await follow({ request, reply }, request.params, { after: 0 }), principalOf(request)),
   )
   app.get(
     `${url}/:run_id/stream`,
