@@ -16,7 +16,7 @@ export class Reader {
   }
 
   async follow(run: OpenRun, disconnected: AbortSignal): Promise<void> {
-    for await (const { first, events } of run.log.follow(this.lines.length, disconnected)) {
+    for await (const { first, events } of run.log.follow({ after: this.lines.length, isValid: false }, disconnected)) {
       const isVoid = first <= this.lines.length && events.length === 1 && events[0]!.type === 'retrying'
       if (isVoid) this.lines.length = first
       else this.append(first, events)

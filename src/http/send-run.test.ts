@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import { ServiceError } from '../errors.ts'
-import { EventLog } from '../runs/log/event-log.ts'
+import { EventLog, logStart } from '../runs/log/event-log.ts'
 import { toFailedEnd } from '../runs/log/outcome.ts'
 import type { OpenRun } from '../runs/open-run.ts'
 import type { LoggedEvent } from '../runs/run.ts'
@@ -28,7 +28,7 @@ function linesOf(text: string): string[] {
 async function read(log: EventLog, after: number, isOwn = false): Promise<string[]> {
   const lines: string[] = []
   const disconnected = new AbortController().signal
-  const reader = { stream: streamChunks('r1'), after, isLastOfLog: isOwn ? undefined : false, disconnected, toFiles: async () => [] }
+  const reader = { stream: streamChunks('r1'), position: { after, isValid: isOwn }, disconnected, toFiles: async () => [] }
   const write = (text: string) => {
     lines.push(...linesOf(text))
     return undefined
@@ -86,7 +86,7 @@ test('a client that has gone before the failure of its log breaks nothing', asyn
   log.fail(fault)
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   response.destroy()
-  const reader = { stream: streamChunks('r1'), after: 0, disconnected: AbortSignal.abort(), toFiles: async () => [] }
+  const reader = { stream: streamChunks('r1'), position: logStart, disconnected: AbortSignal.abort(), toFiles: async () => [] }
   // A rejection that nobody handles would fail this test, and end the process of the service.
   await sendLog(log, reader, new EventResponse(response, 1000))
   await new Promise(setImmediate)
@@ -100,7 +100,7 @@ test('a projection that fails destroys the stream, for an event as for a fault',
     log.fail(fault)
     const calls: string[] = []
     const stream = { opening: '', take: fail, last: fail, fault: fail, progress: () => '' }
-    const reader = { stream, after: 0, disconnected: new AbortController().signal, toFiles: async () => [] }
+    const reader = { stream, position: logStart, disconnected: new AbortController().signal, toFiles: async () => [] }
     await sendLog(log, reader, { write: () => undefined, end: () => calls.push('ended'), destroy: () => calls.push('destroyed') })
     assert.deepEqual(calls, ['destroyed'])
   }
@@ -129,6 +129,20 @@ test('a client with as many events of a lost attempt as the log has starts again
   // The end of an attempt that failed, behind which the run went on with other events.
   assert.deepEqual(await request({ log }, 'r1:01'), [200, ...whole])
   assert.deepEqual(await request({ log }, 'r1:03'), [200, ...whole])
+})
+
+test('a client of a failure learns what a repeat of the request has made of the run, though it ends with the same number', async () => {
+  const failed: LoggedEvent = { type: 'end', reason: 'error', usage: [], thoughts: [] }
+  const log = new EventLog({ events: [text('a'), failed], restoredAt: 0 })
+  assert.deepEqual(await request({ log }, ''), [200, 'r1:1 a', 'r1:002 error'])
+  assert.deepEqual(await request({ log }, 'r1:002'), [204])
+  const repeated = new EventLog({ events: [text('a'), stop], restoredAt: 0 })
+  for (const id of ['r1:2', 'r1:002'])
+    assert.deepEqual(await request({ log: repeated }, id), [200, 'r1:0 retrying', 'r1:1 a', 'r1:02 stop'])
+  // The run goes on when the client comes back, and fails as before.
+  const begun = new EventLog({ events: [], restoredAt: 0 })
+  setTimeout(() => begun.append(failed), 20)
+  assert.deepEqual(await request({ log: begun }, 'r1:001'), [200, 'r1:0 retrying', 'r1:001 error'])
 })
 
 test('a client of an interrupted run waits behind the interruption, but not behind as many events of a lost attempt', async () => {

@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { invalid } from '../errors.ts'
 import type { OpenRun } from '../runs/open-run.ts'
-import { type EventLog, type LogReader, isLastEvent } from '../runs/log/event-log.ts'
+import { lastReceived, type RunPart } from '../runs/parts.ts'
+import { type EventLog, isLastEvent, type LogPosition, type LogReader, logStart } from '../runs/log/event-log.ts'
 import { errorOf, isReadFailure, toFailedEnd } from '../runs/log/outcome.ts'
 import { setRequestId } from './server/request-headers.ts'
 import { sendFailure } from './server/error-reply.ts'
@@ -12,11 +13,7 @@ import type { ProgressEvent } from '../agent/events.ts'
 import type { AnswerFile } from '../artifacts/answer-files.ts'
 import type { EndEvent, LastEvent, LoggedEvent } from '../runs/run.ts'
 
-interface RunReader {
-  /** Number of the last event that the client has received. 0: none. */
-  after: number
-  /** See `LastReceived`. Default: the service knows by other means that the number is of this log. */
-  isLastOfLog?: boolean | undefined
+interface RunReader extends LastReceived {
   /** Begins the stream of a run. `hasSchema`: see `OpenRun`. */
   render(hasSchema: boolean): RunStream
   /** True for protocols whose clients read the failure of a run from the stream alone. */
@@ -30,7 +27,7 @@ interface RunReader {
 export async function sendRun(
   reply: FastifyReply,
   { chat, settled }: Opening,
-  { after, isLastOfLog, render, failsInStream = false }: RunReader,
+  { after, mark, render, failsInStream = false }: RunReader,
 ): Promise<FastifyReply> {
   const start = startInTime(reply, settled)
   let stream: RunStream | undefined
@@ -43,8 +40,10 @@ export async function sendRun(
       start.begin()
       reply.raw.write(opening)
     }
+    // Asked before the first event: a run that goes on after a failure may end as before.
+    const position = positionIn(log, { after, mark })
     // The events of a lost attempt may be as many as those of the log.
-    const isOfLog = startOf(log, { after, isLastOfLog }) === after
+    const isOfLog = log.startOf(position) === after
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
     if (isOfLog && hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
@@ -55,7 +54,7 @@ export async function sendRun(
     // A client that reconnects to a silent run gets the headers at once.
     if (isOfLog && log.events.length <= after) start.beginSilent()
     else start.begin()
-    const reader = { stream, after, isLastOfLog, disconnected, toFiles }
+    const reader = { stream, position, disconnected, toFiles }
     const isInterrupted = whenResumed !== undefined && isOfLog && after >= log.events.length
     // Node keeps the request as long as the stream is open. Nothing reads its headers any more.
     Object.assign(reply.request.raw, { headers: {}, rawHeaders: [] })
@@ -80,14 +79,9 @@ export async function sendFailedStream(reply: FastifyReply, error: unknown, stre
   return reply
 }
 
-/** Number after which a client is sent events: of its last event, or an earlier one where it may have events of a lost attempt. */
-export function startOf(log: EventLog, reader: Pick<RunReader, 'after' | 'isLastOfLog'>): number {
-  return isKnown(log, reader) ? reader.after : log.startOf(reader.after)
-}
-
-/** True where no lost attempt had the client's last event. A failed run may have gone on with other events since its end. */
-function isKnown({ events }: EventLog, { after, isLastOfLog }: Pick<RunReader, 'after' | 'isLastOfLog'>): boolean {
-  return isLastOfLog === undefined || (isLastOfLog && isLastEvent(events.at(after - 1)))
+/** What a client has of the log of its run. */
+export function positionIn({ events }: EventLog, { after, mark }: LastReceived): LogPosition {
+  return { after, isValid: mark === 'own' || (mark !== undefined && mark === markOf(events.at(after - 1))) }
 }
 
 /** Whether the run has ended and the client has received its last event. */
@@ -103,13 +97,13 @@ function toFailedText(error: unknown, after: number, stream: RunStream): string 
 
 /** Waits until an interrupted run resumes, then sends its events. The client has received all events up to the interruption. */
 async function sendResumed(whenResumed: NonNullable<OpenRun['whenResumed']>, reader: StreamReader, out: EventResponse): Promise<void> {
-  const { stream, after, disconnected } = reader
+  const { stream, position, disconnected } = reader
   try {
     const { log } = await whenResumed(disconnected)
     await sendLog(log, reader, out)
   } catch (error) {
     // The session was deleted, or the service is stopping.
-    out.end(toFailedText(error, after, stream))
+    out.end(toFailedText(error, position.after, stream))
   }
 }
 
@@ -120,7 +114,7 @@ async function firstEvent(log: EventLog, disconnected: AbortSignal, start: Strea
   const stop = () => waiting.abort()
   start.onSilent(stop)
   disconnected.addEventListener('abort', stop, { once: true })
-  const events = log.follow(0, waiting.signal)
+  const events = log.follow(logStart, waiting.signal)
   await events.next()
   await events.return()
   disconnected.removeEventListener('abort', stop)
@@ -133,24 +127,42 @@ export const lastEventHeader = { 'last-event-id': Type.Optional(Type.String()) }
 export interface LastReceived {
   /** Number of the last event; 0 for none. */
   after: number
-  /** True for a number that `lastNumber` has marked. */
-  isLastOfLog: boolean
+  /** Tells the event from an event of a lost attempt with the same number. `own`: the number is of the service itself. Undefined: nothing does. */
+  mark: Mark | 'own' | undefined
+}
+
+/** What the client of a part of a run has received before. */
+export function receivedBefore(part: RunPart): LastReceived {
+  return { after: lastReceived(part), mark: 'own' }
+}
+
+/** Of a client without events. */
+export const nothingReceived: LastReceived = { after: 0, mark: 'own' }
+
+/** `failed`: an end after which a repeat of the request continues the run. */
+type Mark = 'last' | 'failed'
+
+function markOf(event: LoggedEvent | undefined): Mark | undefined {
+  if (!isLastEvent(event)) return undefined
+  return event.type === 'end' && (event.reason === 'error' || event.reason === 'cancelled') ? 'failed' : 'last'
 }
 
 /** Parses `last-event-id`, `<request id>:<number>`. An empty or absent header means that the stream begins at the start. */
 export function lastReceivedOf({ headers: { 'last-event-id': id } }: FastifyRequest, requestId: string): LastReceived {
-  if (id === undefined || id === '') return { after: 0, isLastOfLog: false }
+  if (id === undefined || id === '') return nothingReceived
   const number = String(id).startsWith(`${requestId}:`) ? String(id).slice(requestId.length + 1) : ''
   if (!/^\d{1,9}$/.test(number)) throw invalid(['header', 'last-event-id'], `must be ${requestId}:<number>`)
-  return { after: Number(number), isLastOfLog: /^0[1-9]/.test(number) }
+  const zeros = /^0*/.exec(number)![0].length
+  return { after: Number(number), mark: zeros === 1 ? 'last' : zeros === 2 ? 'failed' : undefined }
 }
 
 /**
- * The number of the last event of a log, as the text of its id. After the loss of a process, a zero in front tells this event from an event
- * of the lost attempt with the same number: the last event is sent when it is stored, so no lost attempt has sent one.
+ * The number of the last event of a log, as the text of its id. After the loss of a process, zeros in front tell this event from an event of the
+ * lost attempt with the same number: one, or two for an end after which the run may go on.
  */
-export function lastNumber(number: number, { restoredAt }: Pick<EventLog, 'restoredAt'>): string {
-  return restoredAt === undefined ? String(number) : `0${number}`
+function lastNumber(number: number, event: LastEvent, { restoredAt }: EventLog): string {
+  if (restoredAt === undefined) return String(number)
+  return `${markOf(event) === 'failed' ? '00' : '0'}${number}`
 }
 
 /**
@@ -241,10 +253,7 @@ export const doneText = 'data: [DONE]\n\n'
 
 export interface StreamReader {
   stream: RunStream
-  /** Number of the last event that the reader has received. */
-  after: number
-  /** See `LastReceived`. */
-  isLastOfLog?: boolean | undefined
+  position: LogPosition
   disconnected: AbortSignal
   toFiles: ToReaderFiles
 }
@@ -264,8 +273,7 @@ export interface TextSink {
  * after a failure of the sink or the projection.
  */
 export function sendLog(log: EventLog, reader: StreamReader, sink: TextSink): Promise<void> {
-  const { after, disconnected } = reader
-  return new Promise((resolve) => log.subscribe(after, disconnected, new LogSender(log, reader, sink, resolve), isKnown(log, reader)))
+  return new Promise((resolve) => log.subscribe(reader.position, reader.disconnected, new LogSender(log, reader, sink, resolve)))
 }
 
 class LogSender implements LogReader {
@@ -282,7 +290,7 @@ class LogSender implements LogReader {
     this.reader = reader
     this.sink = sink
     this.onEnd = onEnd
-    this.received = reader.after
+    this.received = reader.position.after
   }
 
   batch(first: number, events: LoggedEvent[]): Promise<void> | undefined {
@@ -348,7 +356,7 @@ class LogSender implements LogReader {
       const event = events[next]
       if (event && text.length < maxTextLength && this.isLast(event, first + next)) {
         const files = event.files ? await toFiles(event.files) : []
-        text += stream.last(event, first + next, files, lastNumber(first + next, this.log))
+        text += stream.last(event, first + next, files, lastNumber(first + next, event, this.log))
         next++
       }
       if (text !== '') await this.sink.write(text)

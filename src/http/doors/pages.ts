@@ -4,12 +4,12 @@ import { ServiceError, type Fault } from '../../errors.ts'
 import type { RequestedDecision } from '../../runs/approvals/decisions.ts'
 import type { SentFile } from '../../runs/attachments/sent-files.ts'
 import type { OpenRun } from '../../runs/open-run.ts'
-import { answerCalls, lastReceived, type AnswerServices, type RunPart } from '../../runs/parts.ts'
+import { answerCalls, type AnswerServices, type RunPart } from '../../runs/parts.ts'
 import type { SessionRuns } from '../../runs/run-list.ts'
 import type { RunStore } from '../../runs/run-store.ts'
 import type { DecidedCall } from '../../runs/trace/span.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
-import { type RunStream, sendFailedStream, sendRun } from '../send-run.ts'
+import { nothingReceived, receivedBefore, type RunStream, sendFailedStream, sendRun } from '../send-run.ts'
 import { followRun, type Exchange, type Opening } from '../reader.ts'
 import { principalOf } from '../server/authenticate.ts'
 import { type ChatSource, openChat, type ChatServices } from './core/open-chat.ts'
@@ -47,7 +47,7 @@ export async function sendPageRun(
   try {
     const { opening, resumed } = await open(services, { request, reply }, page)
     return await sendRun(reply, opening, {
-      after: resumed ? lastReceived(resumed.part) : 0,
+      ...(resumed ? receivedBefore(resumed.part) : nothingReceived),
       render: (hasSchema) => render({ requestId: resumed?.requestId ?? requestId, hasSchema }, resumed?.part),
       failsInStream: true,
     })

@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { EventLog, type EventBatch } from './event-log.ts'
+import { EventLog, type EventBatch, logStart } from './event-log.ts'
 import type { EndEvent, LoggedEvent } from '../run.ts'
 
 const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
@@ -11,7 +11,7 @@ const open = () => new AbortController().signal
 /** Reads to the end. Returns a line per batch: the first number, and the texts or types of the events. */
 async function read(log: EventLog, after = 0, signal: AbortSignal = open()): Promise<string[]> {
   const lines: string[] = []
-  for await (const batch of log.follow(after, signal)) lines.push(lineOf(batch))
+  for await (const batch of log.follow({ after, isValid: false }, signal)) lines.push(lineOf(batch))
   return lines
 }
 
@@ -22,7 +22,7 @@ function lineOf({ first, events }: EventBatch): string {
 /** Subscribes from the start. Returns the lines of the batches so far, and the end. */
 function subscribe(log: EventLog, take: () => Promise<void> | undefined = () => undefined, signal: AbortSignal = open()): string[] {
   const lines: string[] = []
-  log.subscribe(0, signal, {
+  log.subscribe(logStart, signal, {
     batch(first, events) {
       lines.push(lineOf({ first, events }))
       return take()
@@ -83,7 +83,7 @@ test('an ended log is replayed from any number', async () => {
 
 test('a slow reader gets the events that arrived meanwhile in one batch', async () => {
   const log = logOf(text('a'))
-  const reading = log.follow(0, open())
+  const reading = log.follow(logStart, open())
   assert.equal(lineOf((await reading.next()).value!), '1: a')
   for (const piece of ['b', 'c', 'd']) {
     log.append(text(piece))
@@ -110,7 +110,7 @@ test('a run without readers never waits', () => {
 
 test('a run more than a mebibyte ahead waits until a reader takes the events', async () => {
   const log = new EventLog()
-  const reading = log.follow(0, open())
+  const reading = log.follow(logStart, open())
   const first = reading.next()
   log.append(text('x'.repeat(mebibyte)))
   assert.equal(log.waitForReaders(), undefined)
@@ -125,8 +125,8 @@ test('a run more than a mebibyte ahead waits until a reader takes the events', a
 
 test('a run waits for its fastest reader only', async () => {
   const log = logOf(text('a'))
-  const slow = log.follow(0, open())
-  const fast = log.follow(0, open())
+  const slow = log.follow(logStart, open())
+  const fast = log.follow(logStart, open())
   await Promise.all([slow.next(), fast.next()])
   log.append(text('x'.repeat(2 * mebibyte)))
   const room = log.waitForReaders()
@@ -139,7 +139,7 @@ test('a run waits for its fastest reader only', async () => {
 
 test('a run continues when the reader it waited for disconnects', async () => {
   const log = logOf(text('a'))
-  const reading = log.follow(0, open())
+  const reading = log.follow(logStart, open())
   await reading.next()
   log.append(text('x'.repeat(2 * mebibyte)))
   const room = log.waitForReaders()
@@ -151,7 +151,7 @@ test('a run continues when the reader it waited for disconnects', async () => {
 test('a run continues when a new reader starts at the last event', async () => {
   const controller = new AbortController()
   const log = logOf(text('a'))
-  const slow = log.follow(0, open())
+  const slow = log.follow(logStart, open())
   await slow.next()
   log.append(text('x'.repeat(2 * mebibyte)))
   const room = log.waitForReaders()
@@ -189,7 +189,7 @@ test('restored events count as read up to the number of the reader', async () =>
 test('a stopped run does not wait for its readers', async () => {
   const log = new EventLog()
   const stopping = new AbortController()
-  const reading = log.follow(0, new AbortController().signal)
+  const reading = log.follow(logStart, new AbortController().signal)
   void reading.next()
   log.append({ type: 'text', label: 'answer', text: 'x'.repeat(2_000_000) })
   const room = log.waitForReaders(stopping.signal)
@@ -236,8 +236,16 @@ test('a run lost after an interruption continues from there, and readers with la
 test('a reader behind an interruption that the service knows goes on there, though events before it were made again', async () => {
   const log = new EventLog({ events: [text('a'), interrupt, text('b'), end], restoredAt: 0 })
   const lines: string[] = []
-  for await (const batch of log.follow(2, open(), { isValid: true })) lines.push(lineOf(batch))
+  for await (const batch of log.follow({ after: 2, isValid: true }, open())) lines.push(lineOf(batch))
   assert.deepEqual(lines, ['3: b end'])
+})
+
+test('a reader that was ahead of a log which has ended starts again, whoever knows its number', async () => {
+  const log = logOf(end)
+  assert.deepEqual(await read(log, 3), ['0: retrying', '1: end'])
+  const lines: string[] = []
+  for await (const batch of log.follow({ after: 3, isValid: true }, open())) lines.push(lineOf(batch))
+  assert.deepEqual(lines, ['0: retrying', '1: end'])
 })
 
 test('after a rewind, readers with later events get retrying once, and all readers continue from there', async () => {

@@ -22,11 +22,22 @@ export interface LogReader {
   progress?(event: ProgressEvent): void
 }
 
+/** What a reader has of a log. */
+export interface LogPosition {
+  /** Number of the last event that the reader has received. 0: none. */
+  after: number
+  /** True where no lost attempt had this event. */
+  isValid: boolean
+}
+
+/** Of a reader without events. */
+export const logStart: LogPosition = { after: 0, isValid: true }
+
 interface Reader {
   /** Number of the last event taken. */
   at: number
-  /** The number at which the reader has begun, or has started again. */
-  began: number
+  /** Where the reader has begun, or has started again. */
+  began: LogPosition
   /** The reader has received events after `at` that a rewind has revoked; a `retrying` event must tell the reader so. */
   mustRetry: boolean
   wake(): void
@@ -44,6 +55,8 @@ export class EventLog {
    * from a lost process. Undefined when no process was lost. A reader may know higher numbers from any of the lost attempts.
    */
   restoredAt: number | undefined
+  /** How often events were dropped. */
+  rewinds = 0
   private readers: readonly Reader[] = noReaders
   /** Number of events from before the current attempt. */
   restored = 0
@@ -70,6 +83,7 @@ export class EventLog {
     this.restored = restored
     this.restoredAt = restoredAt
     if (this.events.length <= valid) return
+    this.rewinds++
     this.events.truncate(valid)
     for (const reader of this.readers) {
       if (reader.at <= valid) continue
@@ -162,11 +176,10 @@ export class EventLog {
   }
 
   /**
-   * Passes the events after number `after` to a reader until the last event, a fault, or the abort of `signal`. A reader that has received
-   * events of a lost attempt first gets a `retrying` event: the answer starts again from there. `isValid`: no lost attempt had this event.
-   * Events that have arrived are passed at once.
+   * Passes the events behind a position to a reader until the last event, a fault, or the abort of `signal`. A reader that has received
+   * events of a lost attempt first gets a `retrying` event: the answer starts again from there. Events that have arrived are passed at once.
    */
-  subscribe(after: number, signal: AbortSignal, receiver: LogReader, isValid = false): void {
+  subscribe(position: LogPosition, signal: AbortSignal, receiver: LogReader): void {
     let isBusy = false
     let isOver = false
     const finish = (failure?: unknown): void => {
@@ -192,7 +205,7 @@ export class EventLog {
         }
       }
     }
-    const reader = this.addReader(after, deliver, isValid)
+    const reader = this.addReader(position, deliver)
     // A reader that is behind misses progress.
     reader.progress = receiver.progress && ((event) => void (isBusy || isOver || receiver.progress?.(event)))
     signal.addEventListener('abort', deliver)
@@ -200,14 +213,10 @@ export class EventLog {
   }
 
   /** Yields what `subscribe` passes to a reader, for readers that decide themselves when to read on. `progress`: see `LogReader`. */
-  async *follow(
-    after: number,
-    signal: AbortSignal,
-    { progress, isValid = false }: { progress?: LogReader['progress']; isValid?: boolean } = {},
-  ): AsyncGenerator<EventBatch, void> {
+  async *follow(position: LogPosition, signal: AbortSignal, progress?: LogReader['progress']): AsyncGenerator<EventBatch, void> {
     let wake: (() => void) | undefined
     const onChange = () => wake?.()
-    const reader = this.addReader(after, onChange, isValid)
+    const reader = this.addReader(position, onChange)
     reader.progress = progress
     signal.addEventListener('abort', onChange)
     try {
@@ -223,8 +232,8 @@ export class EventLog {
     }
   }
 
-  private addReader(after: number, wake: () => void, isValid: boolean): Reader {
-    const reader: Reader = { at: after, began: isValid ? 0 : after, mustRetry: false, wake }
+  private addReader(began: LogPosition, wake: () => void): Reader {
+    const reader: Reader = { at: began.after, began, mustRetry: false, wake }
     this.readers = this.readers.concat(reader)
     // The new reader may be the fastest reader, so that the run need not wait any longer.
     this.releaseWriter()
@@ -239,10 +248,11 @@ export class EventLog {
   /** The events that a reader gets next; undefined for none. */
   private nextBatch(reader: Reader): EventBatch | undefined {
     const start = this.startOf(reader.began)
-    if (start !== reader.began) {
+    if (start !== reader.began.after) {
       reachState('reader-restarted')
       // Later numbers belong to the current attempt, so the reader restarts only once.
-      reader.began = reader.at = start
+      reader.began = { after: start, isValid: false }
+      reader.at = start
       reader.mustRetry = false
       return { first: start, events: [{ type: 'retrying' }] }
     }
@@ -259,11 +269,11 @@ export class EventLog {
   }
 
   /**
-   * Number after which a reader with the events up to number `after` gets events, where these may be of a lost attempt: `after` for a number of the
-   * current attempt, otherwise `restoredAt`, or 0 when the log has ended before `after`.
+   * Number after which a reader is sent events: `after` itself, `restoredAt` where that event may be of a lost attempt, or 0 where the log has
+   * ended before `after`.
    */
-  startOf(after: number): number {
-    if (this.restoredAt !== undefined && after > this.restoredAt) return this.restoredAt
+  startOf({ after, isValid }: LogPosition): number {
+    if (!isValid && this.restoredAt !== undefined && after > this.restoredAt) return this.restoredAt
     return this.isComplete && after > this.events.length ? 0 : after
   }
 

@@ -28,7 +28,7 @@ test('a replayed run has the events and numbers of its log', async () => {
 test('a reader whose number is of an earlier attempt is told that the answer begins again', async () => {
   const { log } = replay({ ...(await storedRun()), log: { input: 'hello', events: toCompact(events), restoredAt: 1 } })
   const batches = []
-  for await (const batch of log.follow(2, new AbortController().signal)) batches.push(batch)
+  for await (const batch of log.follow({ after: 2, isValid: false }, new AbortController().signal)) batches.push(batch)
   assert.deepEqual(batches, [
     { first: 1, events: [{ type: 'retrying' }] },
     { first: 2, events: events.slice(1) },

@@ -2,7 +2,7 @@ import { setImmediate as pause } from 'node:timers/promises'
 import { ServiceError } from '../../errors.ts'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
 import { fromCompact } from '../log/compact-log.ts'
-import type { EventLog } from '../log/event-log.ts'
+import { type EventLog, logStart } from '../log/event-log.ts'
 import { noRun } from '../ownership/locate.ts'
 import type { ObservedRun } from '../ownership/remote/remote-runs.ts'
 import type { Checkpoint, RunStore, StoredRun, HistoryMessage } from '../run-store.ts'
@@ -152,7 +152,7 @@ export function createObservedRuns(observe: (run: StoredRun) => ObservedRun): Ob
 }
 
 async function firstEvents(log: EventLog): Promise<void> {
-  const reading = log.follow(0, AbortSignal.timeout(firstWaitMs))
+  const reading = log.follow(logStart, AbortSignal.timeout(firstWaitMs))
   await reading.next()
   // A reader that stays would hold back the copy.
   await reading.return()

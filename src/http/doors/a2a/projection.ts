@@ -112,9 +112,12 @@ export async function* subscribe({ task, open, ...options }: Subscription): Upda
   const isPending = task.status?.state === TaskState.TASK_STATE_SUBMITTED
   if (isPending) yield toFirst(task)
   let run = await open()
-  const received = isPending ? [] : run.log.events.slice()
+  let received = isPending ? [] : run.log.events.slice()
+  const { rewinds } = run.log
   const answer = outputOf(received)
   if (!isPending) yield toFirst({ ...task, artifacts: answer === '' ? [] : [toAnswer(answer)] })
+  // The run may have lost its process while a slow client took the task: its answer begins anew.
+  if (run.log.rewinds !== rewinds) received = []
   const projection = new TaskProjection(run, received)
   let after = received.length
   let hasWaitingStatus = task.status?.state === TaskState.TASK_STATE_INPUT_REQUIRED
@@ -151,7 +154,7 @@ async function resumedRun(run: OpenRun, open: Subscription['open'], disconnected
 /** Yields the updates behind the event number `after`, and returns the number of the last event. */
 async function* updatesOf({ log }: OpenRun, projection: TaskProjection, after: number, disconnected: AbortSignal): Updates<number> {
   let received = after
-  for await (const { first, events } of log.follow(after, disconnected, { isValid: true })) {
+  for await (const { first, events } of log.follow({ after, isValid: true }, disconnected)) {
     for (const event of withJoinedTexts(events)) yield* projection.take(event)
     received = first + events.length - 1
   }

@@ -166,8 +166,8 @@ async function followWithProgress({ context, disconnected, report }: McpCall, ru
   // Without a progress token the client reads no events.
   if (context.mcpReq._meta?.progressToken === undefined) return waitForEnd(run, disconnected)
   // The numbers of several tools do not grow together: in a run, the number counts the reports.
-  const progress = ({ step, report: reported }: ProgressEvent) => void report.text(`${step.tool}: ${progressText(reported)}`)
-  for await (const { events } of run.log.follow(after, disconnected, { progress, isValid: true })) {
+  const onProgress = ({ step, report: progress }: ProgressEvent) => void report.text(`${step.tool}: ${progressText(progress)}`)
+  for await (const { events } of run.log.follow({ after, isValid: true }, disconnected, onProgress)) {
     for (const text of toProgress(events)) await report.text(text)
   }
   await run.ended

@@ -3,14 +3,14 @@ import { invalid, ServiceError, type Fault } from '../../../errors.ts'
 import type { ApprovalStore } from '../../../runs/approvals/approval-store.ts'
 import type { RequestedDecision } from '../../../runs/approvals/decisions.ts'
 import type { OpenRun } from '../../../runs/open-run.ts'
-import { answerCalls, isOpen, lastReceived, wholeRun, type AnswerServices, type RunPart } from '../../../runs/parts.ts'
+import { answerCalls, isOpen, wholeRun, type AnswerServices, type RunPart } from '../../../runs/parts.ts'
 import type { LoggedEvent, RunKey } from '../../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../../runs/run-store.ts'
 import type { DecidedCall } from '../../../runs/trace/span.ts'
 import type { FastifyReply } from 'fastify'
 import type { AnswerBody } from '../../../runs/log/outcome.ts'
 import { followRun, outcomeOf, type Exchange, type Opening, type ReaderServices } from '../../reader.ts'
-import { sendRun, type RunStream } from '../../send-run.ts'
+import { receivedBefore, sendRun, type RunStream } from '../../send-run.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { sendFailure } from '../../server/error-reply.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
@@ -144,7 +144,7 @@ interface Forms {
 
 /** Sends an answer as a stream or as JSON. A failed run is an error. */
 export async function sendAnswer(reply: FastifyReply, opening: Opening, { part }: Pick<AnswerHead, 'part'>, { render, toJson }: Forms) {
-  if (render) return sendRun(reply, opening, { after: lastReceived(part), render })
+  if (render) return sendRun(reply, opening, { ...receivedBefore(part), render })
   const chat = await opening.chat
   const { body, error } = await outcomeOf(chat)
   return error ? sendFailure(reply, error) : toJson(body, chat.run)

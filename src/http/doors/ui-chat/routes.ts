@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../../access/permissions.ts'
 import { fieldsOf } from '../../../json/shape.ts'
-import { toStream, sendRun } from '../../send-run.ts'
+import { nothingReceived, sendRun, toStream } from '../../send-run.ts'
 import { followNamed } from '../../reader.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
@@ -137,7 +137,7 @@ function resumptionRoute(app: App, services: PageServices): void {
       if (!run || run.endedAt !== undefined) return reply.code(204).send()
       const opening = { chat: followNamed(services, { request, reply }, { tenant, owner, requestId: run.requestId }) }
       const render = (hasSchema: boolean) => toStream(new UiMessageProjection({ requestId: run.requestId, hasSchema }), frameUiPart)
-      return sendRun(reply.header(versionHeader, 'v1'), opening, { after: 0, render, failsInStream: true })
+      return sendRun(reply.header(versionHeader, 'v1'), opening, { ...nothingReceived, render, failsInStream: true })
     },
   )
 }

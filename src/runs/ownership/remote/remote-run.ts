@@ -1,7 +1,7 @@
 import { ServiceError } from '../../../errors.ts'
 import type { Bus } from '../../../replicas/bus.ts'
 import { fromCompact } from '../../log/compact-log.ts'
-import { EventLog } from '../../log/event-log.ts'
+import { EventLog, logStart } from '../../log/event-log.ts'
 import type { LiveRun } from '../live-run.ts'
 import type { RunRegistry } from '../run-registry.ts'
 import { endWithoutSession, toFailedEnd } from '../../log/outcome.ts'
@@ -161,7 +161,7 @@ export class RemoteRun {
     const detach = run.attach()
     let hasBegun = false
     try {
-      for await (const { first, events } of run.log.follow(0, this.closing.signal)) {
+      for await (const { first, events } of run.log.follow(logStart, this.closing.signal)) {
         this.newestFence = run.fence
         this.begin(run.fence, run.log)
         const isRewound = hasBegun && first <= this.log.events.length && events[0]?.type === 'retrying'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ScriptedModel } from '../../../agent/scripted-model.ts'
 import { localBus } from '../../../replicas/bus.ts'
-import type { EventBatch } from '../../log/event-log.ts'
+import { type EventBatch, logStart } from '../../log/event-log.ts'
 import { agentOf, keyOf, newRun } from '../../process-fixture.ts'
 import type { EndEvent, LoggedEvent } from '../../run.ts'
 import type { StoredRun } from '../../run-store.ts'
@@ -40,7 +40,7 @@ test('the readers of a run that moved here, and on to another process, get the e
   registry.add(run)
   const seen: EventBatch[] = []
   const reading = (async () => {
-    for await (const batch of opened.log.follow(0, signal)) seen.push(batch)
+    for await (const batch of opened.log.follow(logStart, signal)) seen.push(batch)
   })()
   while (seen.flatMap((batch) => batch.events).length < 4) await delay(5)
 

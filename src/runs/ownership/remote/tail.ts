@@ -1,7 +1,7 @@
 import { toCompact, type CompactLog } from '../../log/compact-log.ts'
 import type { LiveRun } from '../live-run.ts'
 import type { LoggedEvent, RunKey } from '../../run.ts'
-import { isLastEvent } from '../../log/event-log.ts'
+import { isLastEvent, logStart } from '../../log/event-log.ts'
 
 /** Port: the events so far of runs that have readers on other replicas. The end event is stored with the run, not here. */
 export interface TailStore {
@@ -112,7 +112,7 @@ export class Tail {
   /** Resolves when the run has ended or no reader is left. The end event is not written: readers find it with the stored run. */
   async follow(): Promise<void> {
     const { log } = this.run
-    for await (const { first, events } of log.follow(0, this.closing.signal)) {
+    for await (const { first, events } of log.follow(logStart, this.closing.signal)) {
       const isEnd = log.isComplete && isLastEvent(events.at(-1))
       const { to } = this.covered ?? { to: 0 }
       this.add({ from: to, to: first - 1 + events.length - (isEnd ? 1 : 0) })

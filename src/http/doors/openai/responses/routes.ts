@@ -5,11 +5,10 @@ import type { App } from '../../../server/app.ts'
 import { sendAnswer } from '../../model-apis/answered-run.ts'
 import { jsonOrEvents, openAiRefusals } from '../replies.ts'
 import { createResponse, type CreateServices } from './create.ts'
-import { lastReceived } from '../../../../runs/parts.ts'
 import { streamResponse } from './projection.ts'
 import { ResponseEvent, ResponseReply, ResponseBody, Deleted, ItemList } from './schemas.ts'
 import { openResponse, toResponse } from './response.ts'
-import { sendRun } from '../../../send-run.ts'
+import { receivedBefore, sendRun } from '../../../send-run.ts'
 import { Type } from 'typebox'
 import type { EchoStore } from '../../../../runs/log/echo-store.ts'
 import type { RunStore } from '../../../../runs/run-store.ts'
@@ -214,11 +213,7 @@ async function streamStored(
 ): Promise<FastifyReply> {
   const open = await followRun(services, exchange, storedRun)
   const run = upToPart(open.run, head.key.part)
-  const options = { startingAfter, isReplay: true, restoredAt: run.log.restoredAt, endedAt: storedRun.endedAt }
+  const options = { startingAfter, isReplay: true, log: run.log, endedAt: storedRun.endedAt }
   const render = (hasSchema: boolean) => streamResponse(head, { ...options, hasSchema })
-  return sendRun(
-    exchange.reply,
-    { chat: Promise.resolve({ ...open, run }) },
-    { after: lastReceived(head.part), failsInStream: true, render },
-  )
+  return sendRun(exchange.reply, { chat: Promise.resolve({ ...open, run }) }, { ...receivedBefore(head.part), failsInStream: true, render })
 }
