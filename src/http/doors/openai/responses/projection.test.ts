@@ -149,11 +149,21 @@ test('a later part whose run cannot be read begins, then fails with the number o
 
 test('a reader of a lost attempt without a checkpoint gets all events after the beginning again, and none of the beginning', () => {
   const first = (startingAfter: number) => {
-    const stream = streamResponse(headOf(), { hasSchema: false, startingAfter, isReplay: true, restoredAt: 0 })
+    const stream = streamResponse(headOf(), { hasSchema: false, startingAfter, isReplay: true, log: { restoredAt: 0 } })
     return /^event: (\S+)\ndata: .*?"sequence_number":(\d+),/.exec(stream.take(text('a'), 1))?.slice(1)
   }
   assert.deepEqual(first(0), ['response.in_progress', '1'])
   for (const startingAfter of [1, 2, 40]) assert.deepEqual(first(startingAfter), ['response.output_item.added', '2'])
+})
+
+test('a reader of a lost attempt of a later part gets its events again, also where an earlier part had lost its process', () => {
+  const head = headOf({ before: [interrupt(clientCall)], open: [] }, 2)
+  const numbers = (restoredAt: number) => {
+    const stream = streamResponse(head, { hasSchema: false, startingAfter: 5, isReplay: true, log: { restoredAt } })
+    return [...stream.take(text('a'), 2).matchAll(/"sequence_number":(\d+),/g)].map(([, number]) => number)
+  }
+  for (const restoredAt of [0, 1]) assert.equal(numbers(restoredAt)[0], '2')
+  assert.deepEqual(numbers(2), [])
 })
 
 test('each reader gets the stored time of the end, however late it reads; an event of an earlier version has the time of its run', () => {

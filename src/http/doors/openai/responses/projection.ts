@@ -1,3 +1,4 @@
+import type { EventLog } from '../../../../runs/log/event-log.ts'
 import { errorOf } from '../../../../runs/log/outcome.ts'
 import { lastOfPart } from '../../../../runs/parts.ts'
 import { toStream, type Projection, type RunStream } from '../../../send-run.ts'
@@ -21,8 +22,8 @@ interface StreamOptions {
   isReplay?: boolean
   /** Epoch milliseconds of the end of the run; undefined for a run that goes on. */
   endedAt?: number | undefined
-  /** Events of the run from before a lost process: later events may have other contents than the reader has seen. */
-  restoredAt?: number | undefined
+  /** The log of a run that the reader knows: events that were made again may have other contents than the reader has seen. */
+  log?: Pick<EventLog, 'restoredAt'>
 }
 
 /**
@@ -30,7 +31,7 @@ interface StreamOptions {
  * same numbers. The opening is what a background response sends before its run has begun.
  */
 export function responseEventsOf(head: ResponseHead, options: StreamOptions): Projection<ResponseEvent> {
-  const { hasSchema, endedAt, restoredAt, isReplay } = options
+  const { hasSchema, endedAt, log, isReplay } = options
   const { part } = head
   const { background } = head.fields
   let startingAfter = options.startingAfter ?? -1
@@ -56,27 +57,25 @@ export function responseEventsOf(head: ResponseHead, options: StreamOptions): Pr
   const status = background ? 'queued' : 'in_progress'
   send('response.created', { response: openResponse(head, status) })
   if (background) send('response.queued', { response: openResponse(head, status) })
-  // `response.in_progress`, the next event, comes before all that the run does, and is never made anew.
-  if (restoredAt === part.before.length) startingAfter = Math.min(startingAfter, number)
   let isInProgress = false
 
-  function progress(): void {
-    if (isInProgress) return
+  /** What the event of this number shows is made. `response.in_progress` comes before all that the run does, and is never made anew. */
+  function begin(eventNumber: number): void {
+    if (!isInProgress) send('response.in_progress', { response: openResponse(head, 'in_progress') })
     isInProgress = true
-    send('response.in_progress', { response: openResponse(head, 'in_progress') })
+    // The reader may have events of a lost attempt, which the current attempt has made anew.
+    if (log?.restoredAt !== undefined && eventNumber > log.restoredAt) startingAfter = Math.min(startingAfter, number - 1)
   }
 
   return {
     opening: isReplay || background ? flush() : [],
     take(event, eventNumber) {
-      progress()
+      begin(eventNumber)
       output.take(event)
-      // The reader has events of a lost attempt, which the current attempt has made anew.
-      if (eventNumber === restoredAt) startingAfter = Math.min(startingAfter, number - 1)
       return flush()
     },
-    last(event, _number, files) {
-      progress()
+    last(event, eventNumber, files) {
+      begin(eventNumber)
       const end = lastOfPart(part, event)
       const items = output.finish(end, files)
       const type = errorOf(end) ? 'failed' : endStatusOf(end)
