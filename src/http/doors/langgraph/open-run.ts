@@ -2,11 +2,12 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 import { invalid, ServiceError } from '../../../errors.ts'
 import type { Approvals } from '../../../runs/approvals/approvals.ts'
-import { answerCalls, lastReceived, storedEvents } from '../../../runs/parts.ts'
+import { answerCalls, storedEvents } from '../../../runs/parts.ts'
 import type { StoredRun } from '../../../runs/run-store.ts'
 import type { SessionChanges } from '../../../sessions/session-changes.ts'
 import { ownRunKey } from '../../named-runs.ts'
 import { followRun, type Exchange, type OpenChat } from '../../reader.ts'
+import { type LastReceived, nothingReceived, receivedBefore } from '../../send-run.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { isId, setSessionId } from '../../server/request-headers.ts'
 import { openChat, toNewChat, whenBusy, type ChatServices, type ChatSource } from '../core/open-chat.ts'
@@ -24,10 +25,8 @@ export interface ThreadRun {
   chat: Promise<OpenChat>
   threadId: string
   requestId: string
-  /** Number of the last event that the client has. */
-  after: number
-  /** See `LastReceived`. */
-  isLastOfLog?: boolean
+  /** What the client has of the run. */
+  received: LastReceived
   /** True for a run that the client has ended: the end is no error. */
   isQuiet?: boolean
 }
@@ -49,7 +48,7 @@ export async function openThreadRun(services: RunServices, exchange: Exchange, b
     await whenBusy(services, request, { body: source.body, at: source.at })
     return openChat(services, { ...exchange, operation: 'chain_streaming', source: { ...source, ...unstored } }).chat
   })
-  return { chat, threadId, requestId: nameRun(exchange.reply, threadId, request.id), after: 0 }
+  return { chat, threadId, requestId: nameRun(exchange.reply, threadId, request.id), received: nothingReceived }
 }
 
 /** Accepts the run of a request in the background, or goes on with the run that waits, and returns the request id. */
@@ -165,7 +164,7 @@ async function command(
   exchange: Exchange,
   body: RunBody,
   threadId: string,
-): Promise<{ run: StoredRun; after: number; isQuiet?: boolean }> {
+): Promise<Pick<ThreadRun, 'received' | 'isQuiet'> & { run: StoredRun }> {
   const principal = principalOf(exchange.request)
   const { head } = await findThread(services, principal, threadId)
   nameSession(exchange, head.sessionId)
@@ -174,8 +173,8 @@ async function command(
   if (!run) throw new ServiceError('not_interrupted', `No run of the thread ${threadId} waits.`)
   if (commandOf(body) === 'end') {
     await services.runs.cancel(run)
-    return { run, after: storedEvents(run).length, isQuiet: true }
+    return { run, received: { after: storedEvents(run).length, mark: 'own' }, isQuiet: true }
   }
   const part = await answerCalls(services, { principal, run, toDecisions: (calls) => toDecisions(body.command?.resume, calls) })
-  return { run, after: lastReceived({ ...part, open: part.open.filter(({ by }) => by !== 'role') }) }
+  return { run, received: receivedBefore({ ...part, open: part.open.filter(({ by }) => by !== 'role') }) }
 }

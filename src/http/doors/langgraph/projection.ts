@@ -1,8 +1,9 @@
 import type { ProgressEvent } from '../../../agent/events.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
+import type { EventLog } from '../../../runs/log/event-log.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
 import type { EndEvent, LastEvent, LoggedEvent } from '../../../runs/run.ts'
-import type { Projection } from '../../send-run.ts'
+import { type LastReceived, positionIn, type Projection } from '../../send-run.ts'
 import { PlanProgress } from '../plan-progress.ts'
 import { toInterrupts } from './interrupts.ts'
 import type { LangChainMessage } from './messages.ts'
@@ -30,39 +31,70 @@ interface ProjectionOptions {
   modes: ReadonlySet<StreamMode>
   /** The messages of the session before the answers of the run. */
   base: readonly LangChainMessage[]
+  log: EventLog
+  /** What the client has of the run: events up to there are not passed on, but for the last one of a run. */
+  received: LastReceived
   /** True for a run that the client has ended: the end is no error. */
   isQuiet?: boolean | undefined
 }
 
 /** A run as the stream of LangGraph's Agent Server, in the modes that the client asks for. */
 export class LangGraphProjection implements Projection<StreamEvent> {
+  readonly opening: readonly StreamEvent[]
   private readonly options: ProjectionOptions
-  private readonly run: RunMessages
-  private readonly plan = new PlanProgress()
+  private run: RunMessages
+  private plan = new PlanProgress()
+  /** Number of the last event that is not passed on; undefined before the first event. */
+  private start: number | undefined
+  /** Number of the last event that was taken. */
+  private taken = 0
   /** What the run waits for, as a part of the values. */
   private waiting: object = {}
   /** Ids of messages that `messages/metadata` has described. */
   private readonly describedIds = new Set<string>()
 
   constructor(options: ProjectionOptions) {
+    const { requestId, threadId, received } = options
     this.options = options
-    this.run = new RunMessages(options.requestId, new Set(options.base.map(({ id }) => id)))
-  }
-
-  /** The values have the messages of the events that were taken before. */
-  get opening(): readonly StreamEvent[] {
-    const { requestId, threadId } = this.options
-    return [{ event: 'metadata', data: { run_id: requestId, thread_id: threadId, attempt: 1 } }, ...this.values()]
+    this.run = this.newMessages()
+    const metadata = { event: 'metadata', data: { run_id: requestId, thread_id: threadId, attempt: 1 } }
+    this.opening = [metadata, ...(received.after === 0 ? this.values() : [])]
   }
 
   take(event: LoggedEvent, number: number): readonly StreamEvent[] {
+    const { log, received } = this.options
+    this.start ??= log.startOf(positionIn(log, received))
+    if (number <= this.taken) return this.rewind(number)
+    this.taken = number
+    const events = this.toStep(event)
+    return number > this.start ? this.numbered(events, number) : []
+  }
+
+  private newMessages(): RunMessages {
+    return new RunMessages(this.options.requestId, new Set(this.options.base.map(({ id }) => id)))
+  }
+
+  /** The run has lost its process: what was made after event `number` is no longer of the run. */
+  private rewind(number: number): readonly StreamEvent[] {
+    this.start = Math.min(this.start!, number)
+    this.taken = number
+    this.run = this.newMessages()
+    this.plan = new PlanProgress()
+    for (const event of this.options.log.events.slice(0, number)) {
+      this.plan.take(event)
+      this.run.take(event)
+    }
+    return this.numbered(this.values(), number)
+  }
+
+  private toStep(event: LoggedEvent): StreamEvent[] {
     this.waiting = {}
     const custom = event.type === 'text' && event.label === 'reasoning' ? [{ type: 'reasoning', text: event.text }] : []
     const plan = this.plan.take(event) ? [{ type: 'plan', steps: this.plan.steps }] : []
     const change = this.run.take(event)
     const events = [...this.inMode('custom', ...custom, ...plan), ...this.toEvents(change)]
     const isStep = change.added !== undefined || change.completed !== undefined || change.isReset
-    return this.numbered([...events, ...(isStep ? this.values() : [])], number)
+    return [...events, ...(isStep ? this.values() : [])]
   }
 
   last(event: LastEvent, number: number, files: readonly AnswerFile[], id?: string): readonly StreamEvent[] {

@@ -2,12 +2,12 @@ import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo, type Principal } from '../../../access/permissions.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
-import { isLastEvent } from '../../../runs/log/event-log.ts'
+import { EventLog } from '../../../runs/log/event-log.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
 import type { LastEvent } from '../../../runs/run.ts'
 import { type Exchange, type OpenChat, outcomeOf } from '../../reader.ts'
 import { ownRunKey, findReadable } from '../../named-runs.ts'
-import { sendRun, startOf, toStream } from '../../send-run.ts'
+import { nothingReceived, sendRun, toStream } from '../../send-run.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { doorRoute, prefix } from './errors.ts'
@@ -134,25 +134,20 @@ async function baseOf({ sessionStore }: RunServices, { run }: OpenChat, principa
 export async function sendThreadRun(
   services: RunServices,
   reply: FastifyReply,
-  { chat: opening, threadId, requestId, after, isLastOfLog, isQuiet }: ThreadRun,
+  { chat: opening, threadId, requestId, received, isQuiet }: ThreadRun,
   modes: ReadonlySet<StreamMode>,
 ): Promise<FastifyReply> {
   const principal = principalOf(reply.request)
-  const options = { threadId, requestId, modes, isQuiet }
-  let projection = new LangGraphProjection({ ...options, base: [] })
+  const options = { threadId, requestId, modes, received, isQuiet }
+  let projection = new LangGraphProjection({ ...options, base: [], log: new EventLog() })
   const prepare = async (): Promise<OpenChat> => {
     const chat = await opening
-    projection = new LangGraphProjection({ ...options, base: await baseOf(services, chat, principal) })
-    const { log } = chat.run
-    const received = log.events.slice(0, startOf(log, { after, isLastOfLog }))
-    for (const [index, event] of received.entries()) {
-      const isLast = log.isComplete && index === log.events.length - 1
-      if (isLast && isLastEvent(event)) projection.last(event, index + 1, event.files ? await chat.toFiles(event.files) : [])
-      else projection.take(event, index + 1)
-    }
+    projection = new LangGraphProjection({ ...options, base: await baseOf(services, chat, principal), log: chat.run.log })
     return chat
   }
-  return sendRun(reply, { chat: prepare() }, { after, isLastOfLog, render: () => toStream(projection, frameEvent), failsInStream: true })
+  // The projection takes the whole run, because the values have all messages, and passes on what the client has not received.
+  const render = () => toStream(projection, frameEvent)
+  return sendRun(reply, { chat: prepare() }, { ...nothingReceived, render, failsInStream: true })
 }
 
 /** The state of a thread when the run has ended, or waits. */

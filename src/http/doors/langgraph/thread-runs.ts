@@ -6,7 +6,7 @@ import type { RunKey } from '../../../runs/run.ts'
 import { endRun, findReadable, noRun, ownRunKey } from '../../named-runs.ts'
 import { followRun, type Exchange } from '../../reader.ts'
 import { Id, maxListed, maybe, object } from '../../schemas/shared.ts'
-import { lastEventHeader, lastReceivedOf } from '../../send-run.ts'
+import { lastEventHeader, type LastReceived, lastReceivedOf, nothingReceived } from '../../send-run.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { findThread, isOfThread, threadIdOf } from './branches.ts'
@@ -84,21 +84,17 @@ const JoinQuery = Type.Object({
 })
 
 function joinRoutes(app: App, services: RunServices): void {
-  const follow = async (
-    exchange: Exchange,
-    params: { thread_id?: string; run_id: string },
-    received: Pick<ThreadRun, 'after' | 'isLastOfLog'>,
-  ): Promise<ThreadRun> => {
+  const follow = async (exchange: Exchange, params: { thread_id?: string; run_id: string }, received: LastReceived): Promise<ThreadRun> => {
     const { requestId, sessionId, tenant, owner } = await findRun(services, exchange.request, params)
     const threadId = params.thread_id ?? threadIdOf(sessionId)
     nameRun(exchange.reply, threadId, requestId)
-    return { chat: followRun(services, exchange, { tenant, owner, requestId }), threadId, requestId, ...received }
+    return { chat: followRun(services, exchange, { tenant, owner, requestId }), threadId, requestId, received }
   }
   const streamed = async (exchange: Exchange, params: { thread_id?: string; run_id: string }, sent: unknown) => {
     const modes = modesOf(sent ?? joinModes, ['query', 'stream_mode'])
     // `-1` is the word of clients for the start.
     const isWhole = exchange.request.headers['last-event-id'] === '-1'
-    const received = isWhole ? { after: 0 } : lastReceivedOf(exchange.request, params.run_id)
+    const received = isWhole ? nothingReceived : lastReceivedOf(exchange.request, params.run_id)
     return sendThreadRun(services, exchange.reply, await follow(exchange, params, received), modes)
   }
   const exposeHeadRoute = false
@@ -119,7 +115,7 @@ function joinRoutes(app: App, services: RunServices): void {
       ),
       exposeHeadRoute,
     },
-    async (request, reply) => valuesOf(services, await follow({ request, reply }, request.params, { after: 0 }), principalOf(request)),
+    async (request, reply) => valuesOf(services, await follow({ request, reply }, request.params, nothingReceived), principalOf(request)),
   )
   app.get(
     `${url}/:run_id/stream`,
