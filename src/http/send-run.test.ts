@@ -132,13 +132,18 @@ test('a client with as many events of a lost attempt as the log has starts again
 })
 
 test('a client of a failure learns what a repeat of the request has made of the run, though it ends with the same number', async () => {
-  const failed: LoggedEvent = { type: 'end', reason: 'error', usage: [], thoughts: [] }
+  const failed: LoggedEvent = { ...stop, reason: 'error', error: { status: 503, body: 'The model is gone.' } as never }
   const log = new EventLog({ events: [text('a'), failed], restoredAt: 0 })
   assert.deepEqual(await request({ log }, ''), [200, 'r1:1 a', 'r1:002 error'])
   assert.deepEqual(await request({ log }, 'r1:002'), [204])
   const repeated = new EventLog({ events: [text('a'), stop], restoredAt: 0 })
   for (const id of ['r1:2', 'r1:002'])
     assert.deepEqual(await request({ log: repeated }, id), [200, 'r1:0 retrying', 'r1:1 a', 'r1:02 stop'])
+  const mismatch: LoggedEvent = { ...failed, reason: 'schema_mismatch' }
+  assert.deepEqual(
+    (await request({ log: new EventLog({ events: [text('a'), mismatch], restoredAt: 0 }) }, '')).at(-1),
+    'r1:002 schema_mismatch',
+  )
   // The run goes on when the client comes back, and fails as before.
   const begun = new EventLog({ events: [], restoredAt: 0 })
   setTimeout(() => begun.append(failed), 20)
@@ -154,4 +159,7 @@ test('a client of an interrupted run waits behind the interruption, but not behi
   assert.deepEqual(await request(run, 'r1:2'), [200, ...whole])
   assert.deepEqual(await request(run, 'r1:5'), [200, ...whole])
   assert.deepEqual(await request(run, 'r1:02'), [200, 'r1:03 stop'])
+  const copied = new EventLog({ events: [], restoredAt: 0 })
+  setTimeout(() => resumed.events.slice().forEach((event) => copied.append(event)), 20)
+  assert.deepEqual(await request({ log: copied }, 'r1:02'), [200, 'r1:03 stop'])
 })

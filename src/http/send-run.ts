@@ -40,13 +40,14 @@ export async function sendRun(
       start.begin()
       reply.raw.write(opening)
     }
-    // Asked before the first event: a run that goes on after a failure may end as before.
-    const position = positionIn(log, { after, mark })
+    let position = positionIn(log, { after, mark })
     // The events of a lost attempt may be as many as those of the log.
     const isOfLog = log.startOf(position) === after
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
     if (isOfLog && hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
+    // The log may have been empty. The mark of a failure does not count any more: a run that goes on may fail again with the same number.
+    if (mark === 'last') position = positionIn(log, { after, mark })
     const first = log.events.at(0) ?? log.fault
     const error = first?.type === 'end' ? errorOf(first) : undefined
     const hasFailed = first?.type === 'end' && first.error !== undefined && after === 0
@@ -144,7 +145,7 @@ type Mark = 'last' | 'failed'
 
 function markOf(event: LoggedEvent | undefined): Mark | undefined {
   if (!isLastEvent(event)) return undefined
-  return event.type === 'end' && (event.reason === 'error' || event.reason === 'cancelled') ? 'failed' : 'last'
+  return event.type === 'end' && (event.error || event.reason === 'cancelled') ? 'failed' : 'last'
 }
 
 /** Parses `last-event-id`, `<request id>:<number>`. An empty or absent header means that the stream begins at the start. */
