@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client, type Message } from '@langchain/langgraph-sdk'
-import { sending, sendTo } from '../fixtures/approvals.ts'
+import { until } from '../fixtures/async-client.ts'
+import { decide, sending, sendTo } from '../fixtures/approvals.ts'
 import { startService, type ServiceOptions, type TestService, type Who } from '../fixtures/service.ts'
 import { callOf, fakeTool } from '../fixtures/tools.ts'
 
@@ -140,6 +141,29 @@ test('LangGraph: an approval is an interrupt, which a run with `command.resume` 
   await refuse({ resume: { decisions } }, 409)
   const after = await client.threads.getState<Values>(threadId)
   assert.deepEqual([after.next, after.values.messages.at(-1)!.content], [[], 'Done.'])
+})
+
+test('LangGraph: a client that has decided its own call waits on its stream for the decision of another person', async (t) => {
+  const own = sending()
+  const ofRole = sending({ name: 'publish', approval: { by: 'role' } })
+  const script = [{ calls: [...sendTo('Bob').calls, ...callOf('publish', { to: 'all' }).calls] }, { text: 'Done.' }]
+  const { client, service } = await start(t, { script, tools: [own.tool, ofRole.tool] })
+  const { thread_id: threadId } = await client.threads.create()
+  const first = await read(client.runs.stream(threadId, 'agent', { input: human('Write, and publish.'), streamMode: ['values'] }))
+  const decisions = [{ type: 'approve' }]
+  const reading = read(client.runs.stream(threadId, 'agent', { command: { resume: { decisions } }, streamMode: ['values'] }))
+  const other = await service.as({ sub: 'eve', roles: ['admin'] })
+  const { approvals } = await until(
+    async () => (await other.request('GET', '/core/v1/approvals')).body,
+    ({ count }) => count === 1,
+  )
+  assert.equal((await decide(other, approvals[0].request_id, approvals[0].tool_call_id)).status, 200)
+  const { messages, __interrupt__: interrupts } = last(await reading)
+  assert.deepEqual(
+    [shape(messages.slice(-1)), interrupts, own.sent, ofRole.sent],
+    [['ai: Done.'], undefined, [{ to: 'Bob' }], [{ to: 'all' }]],
+  )
+  assert.equal(first.at(-1)!.event, 'values')
 })
 
 test('LangGraph: wait, background runs, join and the list of runs', async (t) => {

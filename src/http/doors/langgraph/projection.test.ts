@@ -39,9 +39,15 @@ test('a client that joins again gets what follows, with the messages of the whol
 })
 
 test('a client of a lost attempt gets what the run has made since its checkpoint, and no message is missing or twice', async () => {
-  for (const restoredAt of [0, 1, 2, 4]) {
+  const kept = new Map([
+    [0, []],
+    [1, ['ai Let me ']],
+    [2, ['ai Let me look.']],
+    [4, messages.slice(0, 2)],
+  ])
+  for (const [restoredAt, first] of kept) {
     const { ids, values } = await read(new EventLog({ events: whole, restoredAt }), { after: 5, mark: undefined })
-    assert.deepEqual([ids[0], values.at(-1)], [`r:${restoredAt + 1}`, messages])
+    assert.deepEqual([ids[0], values[0], values.at(-1)], [`r:${restoredAt + 1}`, first, messages])
   }
 })
 
@@ -52,6 +58,15 @@ test('a client may come back before the log of its run is restored', async () =>
   for (const event of whole.slice(4)) log.append(event)
   const { ids, values } = await reading
   assert.deepEqual([ids, values.at(-1)], [['r:5', 'r:06'], messages])
+})
+
+test('a copy of the run may know less than the client when its process is lost', async () => {
+  const log = new EventLog({ events: whole.slice(0, 2) })
+  const reading = read(log, { after: 5, mark: undefined })
+  log.rewind({ restored: 3, restoredAt: 3 }, 3)
+  for (const event of whole.slice(2)) log.append(event)
+  const { ids, values } = await reading
+  assert.deepEqual([ids, values.at(-1)], [['r:4', 'r:5', 'r:06'], messages])
 })
 
 test('a connected client forgets the messages of an attempt that is lost', async () => {

@@ -1,6 +1,6 @@
 import type { ProgressEvent } from '../../../agent/events.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
-import type { EventLog } from '../../../runs/log/event-log.ts'
+import type { EventLog, LogPosition } from '../../../runs/log/event-log.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
 import type { EndEvent, LastEvent, LoggedEvent } from '../../../runs/run.ts'
 import { type LastReceived, positionIn, type Projection } from '../../send-run.ts'
@@ -44,8 +44,10 @@ export class LangGraphProjection implements Projection<StreamEvent> {
   private readonly options: ProjectionOptions
   private run: RunMessages
   private plan = new PlanProgress()
-  /** Number of the last event that is not passed on; undefined before the first event. */
-  private start: number | undefined
+  /** What the client has of the log; undefined before the first event. */
+  private position: LogPosition | undefined
+  /** The smallest number to which the run has been rewound. */
+  private rewoundTo = Infinity
   /** Number of the last event that was taken. */
   private taken = 0
   /** What the run waits for, as a part of the values. */
@@ -63,11 +65,14 @@ export class LangGraphProjection implements Projection<StreamEvent> {
 
   take(event: LoggedEvent, number: number): readonly StreamEvent[] {
     const { log, received } = this.options
-    this.start ??= log.startOf(positionIn(log, received))
+    this.position ??= positionIn(log, received)
     if (number <= this.taken) return this.rewind(number)
     this.taken = number
+    const start = Math.min(this.rewoundTo, log.startOf(this.position))
+    // A client with events of a lost attempt has texts that are void.
+    const valid = number === start + 1 && start < received.after ? this.values() : []
     const events = this.toStep(event)
-    return number > this.start ? this.numbered(events, number) : []
+    return number > start ? this.numbered([...valid, ...events], number) : []
   }
 
   private newMessages(): RunMessages {
@@ -76,7 +81,7 @@ export class LangGraphProjection implements Projection<StreamEvent> {
 
   /** The run has lost its process: what was made after event `number` is no longer of the run. */
   private rewind(number: number): readonly StreamEvent[] {
-    this.start = Math.min(this.start!, number)
+    this.rewoundTo = Math.min(this.rewoundTo, number)
     this.taken = number
     this.run = this.newMessages()
     this.plan = new PlanProgress()

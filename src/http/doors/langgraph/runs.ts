@@ -4,10 +4,11 @@ import { accessTo, type Principal } from '../../../access/permissions.ts'
 import type { AnswerFile } from '../../../artifacts/answer-files.ts'
 import { EventLog } from '../../../runs/log/event-log.ts'
 import { errorOf } from '../../../runs/log/outcome.ts'
+import type { OpenRun } from '../../../runs/open-run.ts'
 import type { LastEvent } from '../../../runs/run.ts'
 import { type Exchange, type OpenChat, outcomeOf } from '../../reader.ts'
 import { ownRunKey, findReadable } from '../../named-runs.ts'
-import { nothingReceived, sendRun, toStream } from '../../send-run.ts'
+import { type LastReceived, nothingReceived, sendRun, toStream } from '../../send-run.ts'
 import type { App } from '../../server/app.ts'
 import { principalOf } from '../../server/authenticate.ts'
 import { doorRoute, prefix } from './errors.ts'
@@ -141,13 +142,21 @@ export async function sendThreadRun(
   const options = { threadId, requestId, modes, received, isQuiet }
   let projection = new LangGraphProjection({ ...options, base: [], log: new EventLog() })
   const prepare = async (): Promise<OpenChat> => {
-    const chat = await opening
-    projection = new LangGraphProjection({ ...options, base: await baseOf(services, chat, principal), log: chat.run.log })
+    const opened = await opening
+    const run = await whenPast(opened, received)
+    const chat = { ...opened, run }
+    projection = new LangGraphProjection({ ...options, base: await baseOf(services, chat, principal), log: run.log })
     return chat
   }
   // The projection takes the whole run, because the values have all messages, and passes on what the client has not received.
   const render = () => toStream(projection, frameEvent)
   return sendRun(reply, { chat: prepare() }, { ...nothingReceived, render, failsInStream: true })
+}
+
+/** The run, or, where it still waits after the client has decided its own calls, the run when others have decided the rest. */
+async function whenPast({ run, disconnected }: OpenChat, { after, mark }: LastReceived): Promise<OpenRun> {
+  const isDecided = mark === 'own' && after > 0 && after >= run.log.events.length
+  return isDecided && run.whenResumed ? run.whenResumed(disconnected) : run
 }
 
 /** The state of a thread when the run has ended, or waits. */
