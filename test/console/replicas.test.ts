@@ -57,6 +57,8 @@ async function startBalancer(t: TestContext, targetOf: (request: { url?: string 
   const balancer: Server = createServer((incoming, reply) => {
     const target = request(new URL(incoming.url ?? '/', targetOf(incoming)), { method: incoming.method, headers: incoming.headers })
     target.on('response', (response) => {
+      // The page has gone meanwhile.
+      if (reply.destroyed) return void response.destroy()
       reply.writeHead(response.statusCode ?? 502, response.headers)
       pipeline(response, reply, () => reply.destroy())
     })
