@@ -81,3 +81,21 @@ test('sessions: the partial answer of a continued run may be replaced, that of a
   assert.deepEqual(differing(2), [])
   assert.equal(differing(1).length, 1)
 })
+
+test('sessions: a chat that was given up and is sent again after a later one may follow it, an acknowledged one may not', () => {
+  const misplaced = (first: 'unknown' | 'ok') =>
+    anomaliesOf(({ add, history }) => {
+      const chat = (position: number, result: 'unknown' | 'ok') => {
+        const args = { requestId: `r${position}`, session: 's', position, mode: 'async', kind: 'talk', caller: 'admin' } as const
+        const sent = add('c', 'chat', args, { result, reply: {} })
+        // A client sends one chat after the other.
+        Object.assign(sent, { invokedAt: history.length * 1000, endedAt: history.length * 1000 + 500 })
+      }
+      chat(1, first)
+      chat(2, 'ok')
+      chat(1, 'ok')
+      add('c', 'read session', { session: 's', isLast: false }, { reply: { messages: [human('r2'), human('r1')] } })
+    }).filter((anomaly) => anomaly.includes('follows a later message'))
+  assert.deepEqual(misplaced('unknown'), [])
+  assert.equal(misplaced('ok').length, 1)
+})

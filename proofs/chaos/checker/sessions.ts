@@ -34,12 +34,14 @@ export function isReplaceable({ finish, requestId }: SeenMessage, repeated: Read
 }
 
 /** Each message is known, is there at most once, and follows the client's earlier messages. Each answer follows its message. */
-function checkRead(read: OperationOf<'read session'>, { chats, repeated }: Facts): string[] {
+function checkRead(read: OperationOf<'read session'>, facts: Facts): string[] {
+  const { chats, repeated } = facts
   const { session } = read.args
   const anomalies: string[] = []
   const seen = new Set<string>()
   const answered = new Set<string>()
-  const positions = new Map<string, number>()
+  /** The latest message of each client so far. */
+  const latest = new Map<string, OperationOf<'chat'>>()
   for (const [index, message] of messagesOf(read).entries()) {
     if (message.role !== 'human') {
       const requestId = message.requestId ?? ''
@@ -57,11 +59,19 @@ function checkRead(read: OperationOf<'read session'>, { chats, repeated }: Facts
     if (seen.has(requestId)) anomalies.push(`session ${session} has the message of ${requestId} twice`)
     seen.add(requestId)
     if (!chat) continue
-    if (chat.args.position < (positions.get(chat.client) ?? -1))
+    const later = latest.get(chat.client)
+    if (later && chat.args.position < later.args.position && !isSentAgainBehind(requestId, later.args.requestId, facts))
       anomalies.push(`session ${session}: ${requestId} follows a later message of its client`)
-    positions.set(chat.client, chat.args.position)
+    latest.set(chat.client, chat)
   }
   return anomalies
+}
+
+/** True for a chat that its client had given up without an acknowledgement, and sent again after a later one: it is a later one itself. */
+function isSentAgainBehind(requestId: string, laterId: string, { chats, acknowledgedAt }: Facts): boolean {
+  const since = Math.min(...chats.get(laterId)!.map(({ invokedAt }) => invokedAt))
+  const isAcknowledged = (acknowledgedAt.get(requestId) ?? Infinity) < since
+  return !isAcknowledged && chats.get(requestId)!.some(({ invokedAt }) => invokedAt > since)
 }
 
 function checkLast(session: string, reads: readonly OperationOf<'read session'>[], facts: Facts): string[] {
