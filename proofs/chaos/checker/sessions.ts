@@ -59,8 +59,8 @@ function checkRead(read: OperationOf<'read session'>, facts: Facts): string[] {
     if (seen.has(requestId)) anomalies.push(`session ${session} has the message of ${requestId} twice`)
     seen.add(requestId)
     if (!chat) continue
-    const later = latest.get(chat.client)
-    if (later && chat.args.position < later.args.position && !isSentAgainBehind(requestId, later.args.requestId, facts))
+    const previous = latest.get(chat.client)?.args
+    if (previous && chat.args.position < previous.position && !isSentAgainBehind(requestId, previous.requestId, facts))
       anomalies.push(`session ${session}: ${requestId} follows a later message of its client`)
     latest.set(chat.client, chat)
   }

@@ -22,8 +22,8 @@ export async function configure(client: string, { caller, random, isActive }: Lo
     const read = await readConfiguration(caller, client)
     if (read.reply && random() < 0.5) {
       const ifMatch = earlier !== undefined && random() < 0.3 ? earlier : read.reply.version
-      const others = random() < 0.5 ? ['a', 'b', 'c'].map((other) => `${client} ${n} at once ${other}`) : []
-      const values = [`${client} ${n}`, ...others]
+      const simultaneous = random() < 0.5 ? ['a', 'b', 'c'].map((letter) => `${client} ${n} at once ${letter}`) : []
+      const values = [`${client} ${n}`, ...simultaneous]
       await Promise.all(values.map((value) => write(value, ifMatch)))
     }
     earlier = read.reply?.version ?? earlier
