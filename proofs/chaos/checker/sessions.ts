@@ -67,7 +67,7 @@ function checkRead(read: OperationOf<'read session'>, facts: Facts): string[] {
   return anomalies
 }
 
-/** True for a chat that its client had given up without an acknowledgement, and sent again after a later one: it is a later one itself. */
+/** True for a chat that was given up without an acknowledgement, and sent again after a later chat of the same client. */
 function isSentAgainBehind(requestId: string, laterId: string, { chats, acknowledgedAt }: Facts): boolean {
   const since = Math.min(...chats.get(laterId)!.map(({ invokedAt }) => invokedAt))
   const isAcknowledged = (acknowledgedAt.get(requestId) ?? Infinity) < since

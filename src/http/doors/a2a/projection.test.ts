@@ -135,6 +135,19 @@ test('a subscriber gets the answer so far, the calls that wait, and the run behi
   ])
 })
 
+test('the answer begins anew where the run loses its process while a slow subscriber takes the task', async () => {
+  const task: Task = newTask({ taskId: 'r', contextId: 's' }, 'Hi')
+  const open = openRun([text('Old text')])
+  const updates = subscribe({ ...options, task, open: async () => open })
+  assert.deepEqual(inWords((await updates.next()).value!), ['task', 'Old text'])
+  open.log.rewind({ restored: 0, restoredAt: 0 }, 0)
+  for (const event of [text('New '), text('answer.'), end()]) open.log.append(event)
+  assert.deepEqual(await allOf(updates), [
+    ['answer', 'New answer.', 'new'],
+    [completed, 'stop'],
+  ])
+})
+
 test('each update is one that the library writes', () => {
   const [update] = project(new TaskProjection(run), recorded.text)
   const json = StreamResponse.toJSON(update!) as { artifactUpdate: { taskId: string; contextId: string } }
